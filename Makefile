@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS = 1
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow check lint types docs gallery docs-coverage campaign campaigns mutants repeat bench bench-quick release-check bundle format clean
+.PHONY: help install demo test slow check lint types docs gallery docs-coverage campaign campaigns mutants reach repeat bench bench-quick release-check bundle format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ test: $(STAMP)  ## quick tests and docstring examples
 slow: $(STAMP)  ## run the slow tests that are due, in shards of 20 minutes (hours), and write them down
 	@$(BIN)/python -m tools.slow
 
-check: lint types  ## lint, format, types, layers, coverage table, bundle
+check: lint types  ## lint, format, types, layers, docstrings, coverage table, bundle
 
 types: $(STAMP)
 	@$(BIN)/mypy
@@ -43,6 +43,8 @@ lint: $(STAMP)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/coverage.py --check
+	@$(BIN)/python -m tools.docstrings
+	@$(BIN)/python -m tools.words
 	@$(BIN)/python tools/bundle.py
 	@$(BIN)/python -m tools.notebooks --check
 	@$(BIN)/python -m tools.slow --due
@@ -66,6 +68,9 @@ docs-coverage: $(STAMP)  ## rewrite docs/validation/coverage.md from the markers
 mutants: $(STAMP)  ## make small mistakes in places drawn by lot: does a test notice? docs/validation/mutants.md (MINUTES=30)
 	@nice -n 10 $(BIN)/python -m tools.mutants --jobs 2 --minutes $(or $(MINUTES),30) --write
 
+reach: $(STAMP)  ## run the quick tests once to see which functions each of them calls: tests for make mutants
+	@$(BIN)/python -m pytest -q --tb=no -p tools.reach --reach .reach.json tests
+
 repeat: $(STAMP)  ## run TESTS many times under load, as in TESTS=tests/a/test_b.py N=200: do they fail now and then?
 	@$(BIN)/python -m tools.repeat -n $(or $(N),200) $(TESTS)
 
@@ -82,7 +87,7 @@ campaigns: $(STAMP)  ## all of them (hours)
 	@$(BIN)/python -m campaigns
 
 release-check: $(STAMP)  ## build wheel and sdist, try them on every Python that is found (ten minutes)
-	@$(BIN)/python tools/release.py
+	@$(BIN)/python -m tools.release
 
 bundle:  ## build the page of cosolve view from frontend/ (needs node and npm; nothing else does)
 	@cd frontend && npm ci --no-audit --no-fund --silent && node build.mjs

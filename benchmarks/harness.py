@@ -66,11 +66,11 @@ def environment(name: str, packages: tuple[str, ...], *, install: bool = True) -
     try:
         ran = subprocess.run([*order, *packages], capture_output=True, text=True, timeout=1200)
         lines = [line for line in ran.stderr.splitlines() if line.strip().upper().startswith("ERROR")]
-        trouble = "" if ran.returncode == 0 else (lines or [f"pip ended with status {ran.returncode}"])[-1].strip()
+        failure = "" if ran.returncode == 0 else (lines or [f"pip ended with status {ran.returncode}"])[-1].strip()
     except subprocess.TimeoutExpired:
-        trouble = "pip did not finish within 20 minutes"
-    if trouble:
-        failed.write_text(f"does not install from PyPI: {trouble[:200]}")
+        failure = "pip did not finish within 20 minutes"
+    if failure:
+        failed.write_text(f"does not install from PyPI: {failure[:200]}")
         raise Unavailable(failed.read_text())
     done.touch()
     return python
@@ -104,7 +104,7 @@ class Worker:
         self.versions, self.cases = about["versions"], about["cases"]
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """One request; trouble becomes `Unavailable`."""
+        """One request; failure becomes `Unavailable`."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         watch = threading.Timer(LIMIT, self._process.kill)

@@ -76,7 +76,7 @@ def by_diffrax(solver: Any, control: Any, first: Any) -> Any:
 def functions(model: Any, integrate: Any) -> tuple[Any, Any]:
     """The macro step, and its derivative by the input, both compiled."""
 
-    def cross(t0: Any, t1: Any, x: Any, coefficients: Any, plan: Any) -> Any:
+    def advance(t0: Any, t1: Any, x: Any, coefficients: Any, plan: Any) -> Any:
         def moving(t: Any, x: Any) -> Any:
             s = (t - t0) / (t1 - t0)
             return model(coefficients[0] + s * coefficients[1], t, x)
@@ -84,9 +84,9 @@ def functions(model: Any, integrate: Any) -> tuple[Any, Any]:
         return integrate(moving, t0, t1, x, plan)
 
     def end(eps: Any, t0: Any, t1: Any, x: Any, coefficients: Any, plan: Any) -> Any:
-        return cross(t0, t1, x, coefficients + eps * np.array([0.0, 1.0]), plan)[0]
+        return advance(t0, t1, x, coefficients + eps * np.array([0.0, 1.0]), plan)[0]
 
-    return jax.jit(cross), jax.jit(jax.jacfwd(end))
+    return jax.jit(advance), jax.jit(jax.jacfwd(end))
 
 
 def best(calls: list[Any], rounds: int = ROUNDS) -> list[float]:
@@ -103,19 +103,19 @@ def best(calls: list[Any], rounds: int = ROUNDS) -> list[float]:
 def compare(label: str, name: str, ours: Any, theirs: Any, plan: Any) -> None:
     model, x, H = MODELS[name]
     u = np.array([0.3, 0.1])
-    crossing, slopes, compiling = [], [], []
+    step_count, slopes, compiling = [], [], []
     for integrate in (ours, theirs):
-        cross, slope = functions(model, integrate)
+        advance, slope = functions(model, integrate)
         began = perf_counter()
-        jax.block_until_ready(cross(0.0, H, x, u, plan))
+        jax.block_until_ready(advance(0.0, H, x, u, plan))
         middle = perf_counter()
         jax.block_until_ready(slope(0.0, 0.0, H, x, u, plan))
         compiling.append((middle - began, perf_counter() - middle))
-        crossing.append(partial(cross, 0.0, H, x, u, plan))
+        step_count.append(partial(advance, 0.0, H, x, u, plan))
         slopes.append(partial(slope, 0.0, 0.0, H, x, u, plan))
     exact = functions(model, partial(radau, jax, jnp))[0](0.0, H, x, u, 1000)[0]
-    errors = [float(np.max(np.abs(np.array(c()[0]) - exact))) for c in crossing]
-    run, jacobian = best(crossing), best(slopes)
+    errors = [float(np.max(np.abs(np.array(c()[0]) - exact))) for c in step_count]
+    run, jacobian = best(step_count), best(slopes)
     cells = [label, name]
     cells += [f"{first:.1f} + {second:.1f}" for first, second in compiling]
     cells += [f"{1e6 * spent:.0f}" for spent in (*run, *jacobian)]

@@ -4,7 +4,7 @@
 
 prints microseconds per window: on the wall (the mean, and what a quarter of the windows stays below), and the processor
 time of the hub and of each program. The mean only means something on a quiet machine; the quarter leaves out windows in
-which somebody else had the core. Three processes take turns, so two cores are enough.
+which another process had the core. Three processes take turns, so two cores are enough.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def python(folder: Path) -> str:
 def compiled(folder: Path) -> str:
     """The command of the same program in C++, built against the package's own library."""
     (folder / "program.cpp").write_text(COMPILED)
-    library = cs.build_participant_library(folder / "library", precice=True) / "precice"
+    library = cs.remote.build_participant_library(folder / "library", precice=True) / "precice"
     words = [
         "c++",
         "-O2",

@@ -4,8 +4,8 @@
     python benchmarks/watching.py --only free --repeats 7      one of them, several times
     python benchmarks/watching.py --seconds 6 --repeats 5      short ones, often: on a machine that others use
 
-- paced: 1000 macro steps per second on the clock (`pace=1`), in the readable engine;
-- free: as fast as the readable engine goes;
+- paced: 1000 macro steps per second on the clock (`pace=1`), in the Python engine;
+- free: as fast as the Python engine goes;
 - compiled: as fast as compiled code goes, in chunks of thousands of steps.
 
 A page is played by a process of its own that asks as the page does (`frontend/src/viewer.js`): the state over the web
@@ -49,7 +49,7 @@ def masses() -> cs.System:
 
 
 def ring() -> cs.System:
-    """Two masses that follow each other, connected without a law of Python: compiled code crosses them."""
+    """Two masses that follow each other, connected without a law of Python: compiled code advances them."""
 
     def mass(x: float) -> cs.Linear:
         return cs.Linear([[0, 1], [-2, -1]], [[0], [1]], [[1, 0], [0, 1]], x0=[x, 0], inputs=["f"], outputs=["x", "v"])
@@ -75,23 +75,23 @@ class Timed(cs.Live):
     inside = 0.0
     looks = 0  # at the clock: each of them takes time by itself
 
-    def begin(self, run: Any) -> None:
+    def start(self, run: Any) -> None:
         """As it is, counted from here on."""
-        super().begin(run)
+        super().start(run)
         self.inside, self.looks = 0.0, 0
 
-    def allow(self, run: Any) -> int:
+    def limit(self, run: Any) -> int:
         """As it is, and how long it took."""
         began = thread_time()
-        found = super().allow(run)
+        found = super().limit(run)
         self.inside += thread_time() - began
         self.looks += 1
         return found
 
-    def see(self, chunk: Any) -> None:
+    def accepted(self, run: Any, steps: Any) -> None:
         """As it is, and how long it took."""
         began = thread_time()
-        super().see(chunk)
+        super().accepted(run, steps)
         self.inside += thread_time() - began
         self.looks += 1
 
@@ -121,7 +121,7 @@ def measured(system: cs.System, settings: dict[str, Any], pages: int) -> Cost:
         while live is not None and live.watchers < pages and monotonic() < end:
             sleep(0.05)
         own, all_threads, clock = thread_time(), process_time(), perf_counter()
-        cs.simulate(system, method=method, live=live, **settings)
+        cs.simulate(system, method=method, observers=[] if live is None else [live], **settings)
         own, all_threads, clock = thread_time() - own, process_time() - all_threads, perf_counter() - clock
     finally:
         if live is not None:

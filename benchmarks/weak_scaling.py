@@ -1,12 +1,12 @@
 """A macro step with more and more participants: a ring of them in processes of their own, or on ranks of MPI.
 
-    python benchmarks/weak_scaling.py                     2 to 64 processes (`cs.Isolated`, two threads per core)
+    python benchmarks/weak_scaling.py                     2 to 64 processes (`cs.remote.Isolated`, two threads per core)
     python benchmarks/weak_scaling.py --ranks             the same on 2 to 64 ranks: starts mpiexec itself
     python benchmarks/weak_scaling.py --most 16 --runs 5
     python benchmarks/weak_scaling.py --window            two participants: here, on two ranks, in a process, in turn
 
-Every participant does next to nothing in its crossing, so what is measured is the coupling: messages, waiting, the
-interface. A figure is the best of several short runs of explicit Jacobi steps, seconds per macro step. The model is
+Every participant does next to nothing in its subsystem step, so what is measured is the coupling: messages, waiting,
+the interface. A figure is the best of several short runs of explicit Jacobi steps, seconds per macro step. The model is
 `latency + cost * n` (least squares on relative errors), extrapolated to 1000 participants on as few cores; where each
 has a core of its own, only what rank 0 does grows with `n`, which the processor time of rank 0 tells.
 """
@@ -31,7 +31,7 @@ STEPS, WARM = 30, 3
 
 
 class Station(cs.Subsystem):
-    """Follows its neighbour: two products per crossing."""
+    """Follows its neighbour: two products per subsystem step."""
 
     inputs, outputs = ("u",), ("x",)
 
@@ -67,7 +67,7 @@ def measured(system: cs.System, runs: int, workers: int = 1) -> tuple[float, flo
 
 
 def in_processes(n: int, runs: int) -> tuple[float, float]:
-    parts = {f"s{k}": cs.Isolated(Station, timeout=120.0) for k in range(n)}
+    parts = {f"s{k}": cs.remote.Isolated(Station, timeout=120.0) for k in range(n)}
     found = measured(ring(parts), runs, workers=max(2, min(n, 2 * (os.cpu_count() or 1))))
     for part in parts.values():
         part.close()
@@ -95,12 +95,12 @@ def started(n: int, *arguments: str) -> Any:
 
 def window(runs: int) -> None:
     """Two participants, the second of them here, on another rank or in a process; every way in turn."""
-    ranks = cs.on_ranks({"one": Station, "two": Station}, placement={"one": 0, "two": 1})
+    ranks = cs.remote.on_ranks({"one": Station, "two": Station}, placement={"one": 0, "two": 1})
     second = {
         "one process": Station(),
         "two ranks": ranks.subsystems["two"],
-        "Isolated, shared memory": cs.Isolated(Station),
-        "Isolated, pipe": cs.Isolated(Station, transport="pipe"),
+        "Isolated, shared memory": cs.remote.Isolated(Station),
+        "Isolated, pipe": cs.remote.Isolated(Station, transport="pipe"),
     }
     systems = {way: ring({"one": Station(), "two": two}) for way, two in second.items()}
     best = dict.fromkeys(systems, float("inf"))
@@ -112,7 +112,7 @@ def window(runs: int) -> None:
 
 def job(n: int, runs: int) -> None:
     names = [f"s{k}" for k in range(n)]
-    ranks = cs.on_ranks(dict.fromkeys(names, Station), placement={name: k for k, name in enumerate(names)})
+    ranks = cs.remote.on_ranks(dict.fromkeys(names, Station), placement={name: k for k, name in enumerate(names)})
     print(json.dumps(measured(ring(ranks.subsystems), runs)))
 
 

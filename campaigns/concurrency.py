@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.isolated.leftovers import leftovers, stay
-from tests.isolated.models import Plain
+from tests.process.isolated.leftovers import leftovers, stay
+from tests.process.isolated.models import Plain
 from tests.processes import environment, started
 
 import cosolve as cs
@@ -31,7 +31,7 @@ def simulated(compiled: bool, isolated: bool = False) -> cs.Result:
     """A run of two masses, or of one and a process."""
     system = _masses()
     if isolated:
-        system = cs.System({"a": Plain(), "b": cs.Isolated(Plain, timeout=120.0)})
+        system = cs.System({"a": Plain(), "b": cs.remote.Isolated(Plain, timeout=120.0)})
         system.connect("a.x", "b.u")
         system.connect("b.x", "a.u")
     return cs.simulate(system, t_end=0.5, method=cs.Jacobi(degree=1), step=1e-3, compiled=compiled)
@@ -103,7 +103,7 @@ def by(method: str, count: int) -> int:
 
 def forked_with_process() -> int:
     """A fork of a run with a process of its own must not end that process when it goes: 1 where it does."""
-    apart = cs.Isolated(Plain, timeout=120.0)
+    apart = cs.remote.Isolated(Plain, timeout=120.0)
     apart.start(0.0)
     pid = os.fork()
     if pid == 0:
@@ -120,7 +120,7 @@ def run(quick: bool = False) -> Outcome:
     outcome = Outcome(["what", "at once", "failed or other bits"])
     before = leftovers()
     n = 2 if quick else 8
-    outcome.rows.append(["threads, readable engine", n, in_threads(n, False)])
+    outcome.rows.append(["threads, Python engine", n, in_threads(n, False)])
     if not quick:
         outcome.rows.append(["threads, compiled engine", n, in_threads(n, True)])
         outcome.rows.append(["threads, a process each", n, in_threads(n, False, isolated=True)])

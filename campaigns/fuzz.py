@@ -24,12 +24,12 @@ from typing import Any
 
 from tests.fmu import build
 from tests.fmu.catalogue import MODELS
+from tests.io.ssp.structure import UNITS, Boxes, bound, component, connection, description, real
 from tests.io.test_system_file import LAW, MASSES, SIMULATION
-from tests.ssp.structure import UNITS, Boxes, bound, component, connection, description, real
-from tests.stepper.models import stepper
+from tests.run.stepper.models import stepper
 
 import cosolve as cs
-from campaigns import mutated
+from campaigns import mutated, read_more, stored
 from campaigns.odd_calls import odd_call
 from campaigns.page import Outcome
 from cosolve.fmu import archive, options
@@ -44,6 +44,17 @@ AMOUNTS = {
     "system files": 15_000,
     "archives": 10_000,
     "saved states": 5_000,
+    "results": 5_000,
+    "files of killed runs": 5_000,
+    "fields": 2_000,
+    "sweeps": 2_000,
+    "journals of sweeps": 2_000,
+    "states to resume from": 3_000,
+    "preCICE configurations": 10_000,
+    "tables": 3_000,
+    "meshes": 5_000,
+    "trials of FMUs": 5_000,
+    "machine code": 5_000,
     "API calls": 15_000,
 }
 Target = Callable[[int, Path], None]
@@ -238,7 +249,7 @@ def read_structure(home: Path) -> Callable[[Path], None]:
 
     def read(file: Path) -> None:
         boxes = Boxes({**{name: ([], ["y"]) for name in mutated.NASTY}, **ports})
-        cs.read_ssp(file, component=_known(boxes))
+        cs.fmi.read_ssp(file, component=_known(boxes))
 
     return read
 
@@ -246,7 +257,7 @@ def read_structure(home: Path) -> Callable[[Path], None]:
 def _known(boxes: Boxes):
     def made(source, name, parameters):
         if name not in boxes.ports:
-            raise cs.SetupError(f"there is no box '{name}'")
+            raise cs.errors.SetupError(f"there is no box '{name}'")
         return boxes(source, name, parameters)
 
     return made
@@ -376,5 +387,16 @@ TARGETS: dict[str, Callable[[Path], Target]] = {
     "system files": system_files,
     "archives": archives,
     "saved states": states,
+    "results": stored.results,
+    "files of killed runs": stored.journals,
+    "fields": stored.fields,
+    "sweeps": stored.sweeps,
+    "journals of sweeps": stored.sweep_journals,
+    "states to resume from": read_more.resumed,
+    "preCICE configurations": read_more.configurations,
+    "tables": read_more.tables,
+    "meshes": read_more.meshes,
+    "trials of FMUs": read_more.trials,
+    "machine code": read_more.machine_code,
     "API calls": odd_call,
 }

@@ -110,7 +110,8 @@ def main(name: str, folder: Path, arguments: list[str]) -> None:
     """One target; does not come back."""
     import atheris
 
-    with atheris.instrument_imports(include=["cosolve.fmu", "cosolve.ssp", "cosolve.io", "cosolve.run"]):
+    packages = ["cosolve.fmu", "cosolve.ssp", "cosolve.io", "cosolve.run", "cosolve.state"]
+    with atheris.instrument_imports(include=packages):
         from campaigns import fuzz
     home = folder / "home"
     home.mkdir()

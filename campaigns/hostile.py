@@ -1,4 +1,4 @@
-"""Archives made by somebody who means harm.
+"""Archives made to do harm.
 
 FMUs, SSPs and saved states that would fill the disk, write elsewhere, or load what is not theirs.
 """
@@ -113,22 +113,22 @@ def cases(folder: Path) -> Iterator[tuple[str, Path, Reader, str]]:
     for source in ("../../../etc/passwd", "/etc/passwd", "file:///dev/zero", "http://127.0.0.1:1/x"):
         with zipfile.ZipFile(ssp, "w") as zipped:
             zipped.writestr("SystemStructure.ssd", _structure(source))
-        yield "an SSP with a component elsewhere", ssp, cs.read_ssp, "refused"
+        yield "an SSP with a component elsewhere", ssp, cs.fmi.read_ssp, "refused"
     for entry in OUTSIDE:
         with zipfile.ZipFile(ssp, "w") as zipped:
             zipped.writestr("SystemStructure.ssd", _structure("resources/m.fmu"))
             zipped.writestr(zipfile.ZipInfo(entry), b"evil")
-        yield "an SSP with an entry outside", ssp, cs.read_ssp, "refused"
+        yield "an SSP with an entry outside", ssp, cs.fmi.read_ssp, "refused"
     state = folder / "s.state"
     with zipfile.ZipFile(state, "w", zipfile.ZIP_DEFLATED) as zipped:
         zipped.writestr("state.json", b"[" * 100_000)
     yield "a saved state nested 100 000 deep", state, Snapshot.read, "refused"
     for special in ("/dev/zero", "/dev/full", "/proc/self/mem", str(folder)):
-        for reader in (cs.load_fmu, cs.read_ssp, Snapshot.read, cs.load_result, cs.load_system):
+        for reader in (cs.load_fmu, cs.fmi.read_ssp, Snapshot.read, cs.load_result, cs.load_system):
             yield "a device or folder instead of a file", Path(special), reader, "refused"
     fifo = folder / "fifo.fmu"
     os.mkfifo(fifo)
-    for reader in (cs.load_fmu, cs.read_ssp, Snapshot.read, cs.load_result, cs.load_system):
+    for reader in (cs.load_fmu, cs.fmi.read_ssp, Snapshot.read, cs.load_result, cs.load_system):
         yield "a pipe instead of a file", fifo, reader, "refused"
 
 

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from tests.isolated.leftovers import leftovers, stay
 from tests.precice.together import config
+from tests.process.isolated.leftovers import leftovers, stay
 from tests.processes import children, environment, until
 
 import cosolve as cs
 import cosolve.precice.running
-import cosolve.result.store
+import cosolve.result.store  # noqa: F401 - in memory before the processes begin
 from campaigns.page import Outcome
 from cosolve.cli import app
 
@@ -92,7 +92,7 @@ def built(folder: Path) -> Path | None:
     """The participant in C++, where there is a compiler."""
     if shutil.which("c++") is None:
         return None
-    library = cs.build_participant_library(folder / "library", precice=True) / "precice"
+    library = cs.remote.build_participant_library(folder / "library", precice=True) / "precice"
     words = ["c++", "-O1", str(PROGRAMS / "pair.cpp"), "-o", str(folder / "side_a"), f"-I{library}/include"]
     subprocess.run([*words, f"-L{library}/lib", "-lprecice", f"-Wl,-rpath,{library}/lib"], check=True, timeout=300)
     return folder / "side_a"

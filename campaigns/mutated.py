@@ -1,4 +1,4 @@
-"""Files with one to three faults in them, as a stranger's tool, an editor or a bad disk makes them.
+"""Files with one to three faults in them, as another tool, an editor or a bad disk makes them.
 
 `mutant(text, seed, change)` gives the same text for the same seed; the values put in are those that readers stumble
 over: nothing, signs, numbers too large, other scripts, paths, other kinds of value.

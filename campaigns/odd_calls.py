@@ -41,8 +41,8 @@ def _pair() -> cs.System:
     return system
 
 
-def _model() -> cs.MultibodyModel:
-    model = cs.MultibodyModel()
+def _model() -> cs.multibody.MultibodyModel:
+    model = cs.multibody.MultibodyModel()
     model.body("one", 1.0, [0.1, 0.1, 0.1])
     model.body("two", 1.0, [0.1, 0.1, 0.1], position=[1.0, 0.0, 0.0])
     model.marker("end", "one", [0.5, 0.0, 0.0])
@@ -53,8 +53,8 @@ def _free() -> cs.System:
     return cs.System({"a": _tank(), "b": _tank()})
 
 
-def _line() -> cs.Mesh:
-    return cs.Mesh.line([0.0, 0.5, 1.0])
+def _line() -> cs.mapping.Mesh:
+    return cs.mapping.Mesh.line([0.0, 0.5, 1.0])
 
 
 PORTS = {"inputs": ["u"], "outputs": ["y"]}
@@ -145,25 +145,29 @@ CALLS: tuple[tuple[str, Callable[[], Callable[..., Any]], dict[str, Any]], ...] 
     ("check", lambda: cs.check, {"system": _pair(), "method": cs.SemiImplicit(1), "step": 0.1}),
     (
         "spectral_radius",
-        lambda: cs.spectral_radius,
+        lambda: cs.analysis.spectral_radius,
         {"system": _pair(), "method": cs.SemiImplicit(1), "step": 0.1, "t": 0.0},
     ),
     (
         "Structure",
-        lambda: cs.Structure,
+        lambda: cs.structures.Structure,
         {"M": [1.0, 2.0], "K": [[3.0, -1.0], [-1.0, 1.0]], "D": [0.1, 0.1], "load": [0.0, 1.0], "labels": ["a", "b"]},
     ),
-    ("At", lambda: cs.At, {"name": "f", "dofs": 0, "what": "force", "factor": 1.0, "unit": "N", "nominal": 1.0}),
+    (
+        "At",
+        lambda: cs.structures.DofPort,
+        {"name": "f", "dofs": 0, "what": "force", "factor": 1.0, "unit": "N", "nominal": 1.0},
+    ),
     (
         "SecondOrder",
-        lambda: cs.SecondOrder,
+        lambda: cs.structures.SecondOrder,
         {
-            "structure": cs.Structure([1.0], K=[[1.0]]),
+            "structure": cs.structures.Structure([1.0], K=[[1.0]]),
             "integrator": "trapezoidal",
             "q0": [1.0],
             "v0": [0.0],
-            "inputs": [cs.At("f", 0, "force")],
-            "outputs": [cs.At("x", 0)],
+            "inputs": [cs.structures.DofPort("f", 0, "force")],
+            "outputs": [cs.structures.DofPort("x", 0)],
         },
     ),
     (
@@ -186,32 +190,32 @@ CALLS: tuple[tuple[str, Callable[[], Callable[..., Any]], dict[str, Any]], ...] 
     ("load", lambda: _model().load, {"target": "end", "force": [0.0, 0.0, 1.0], "torque": None, "frame": "body"}),
     (
         "MultibodySubsystem",
-        lambda: cs.MultibodySubsystem,
+        lambda: cs.multibody.MultibodySubsystem,
         {"model": _model(), "ports": [("end", ["force"])], "form": "projection", "integrator": "dopri5"},
     ),
-    ("Mesh.line", lambda: cs.Mesh.line, {"points": [0.0, 1.0], "closed": False}),
-    ("barycentric", lambda: cs.barycentric, {"source": _line(), "target": _line()}),
-    ("nearest_neighbour", lambda: cs.nearest_neighbour, {"source": _line(), "target": _line()}),
-    ("radial_basis", lambda: cs.radial_basis, {"source": _line(), "target": _line()}),
+    ("Mesh.line", lambda: cs.mapping.Mesh.line, {"points": [0.0, 1.0], "closed": False}),
+    ("barycentric", lambda: cs.mapping.barycentric, {"source": _line(), "target": _line()}),
+    ("nearest_neighbour", lambda: cs.mapping.nearest_neighbour, {"source": _line(), "target": _line()}),
+    ("radial_basis", lambda: cs.mapping.radial_basis, {"source": _line(), "target": _line()}),
     ("Pace", lambda: cs.Pace, {"rate": 1.0}),
     ("load_result", lambda: cs.load_result, {"path": "nowhere.h5"}),
     ("load_system", lambda: cs.load_system, {"path": "nowhere.toml"}),
     ("load_fmu", lambda: cs.load_fmu, {"file": "nowhere.fmu", "kind": None, "timeout": 1.0}),
-    ("inspect_fmu", lambda: cs.inspect_fmu, {"file": "nowhere.fmu"}),
-    ("read_ssp", lambda: cs.read_ssp, {"path": "nowhere.ssp"}),
-    ("Isolated", lambda: cs.Isolated, {"subsystem": "nonsense", "transport": "pipe", "timeout": 1.0}),
-    ("Remote", lambda: cs.Remote, {"address": "nowhere", "timeout": 0.1}),
-    ("StaticProcess", lambda: cs.StaticProcess, {"command": ["true"], **PORTS, "timeout": 1.0, "keep": True}),
+    ("inspect_fmu", lambda: cs.fmi.inspect_fmu, {"file": "nowhere.fmu"}),
+    ("read_ssp", lambda: cs.fmi.read_ssp, {"path": "nowhere.ssp"}),
+    ("Isolated", lambda: cs.remote.Isolated, {"subsystem": "nonsense", "transport": "pipe", "timeout": 1.0}),
+    ("Remote", lambda: cs.remote.Remote, {"address": "nowhere", "timeout": 0.1}),
+    ("StaticProgram", lambda: cs.remote.StaticProgram, {"command": ["true"], **PORTS, "timeout": 1.0, "keep": True}),
     (
         "order_estimate",
-        lambda: cs.order_estimate,
+        lambda: cs.analysis.order_estimate,
         {"system": _pair(), "method": "jacobi:1", "step": 0.1, "t_end": 0.4, "names": ["a.y"], "ratio": 2},
     ),
-    ("slope", lambda: cs.slope, {"steps": [0.1, 0.05], "errors": [0.1, 0.05]}),
-    ("nrmse", lambda: cs.nrmse, {"values": [1.0, 2.0], "reference": [1.0, 2.1]}),
+    ("slope", lambda: cs.analysis.convergence_order, {"steps": [0.1, 0.05], "errors": [0.1, 0.05]}),
+    ("nrmse", lambda: cs.analysis.nrmse, {"values": [1.0, 2.0], "reference": [1.0, 2.1]}),
     ("Pid", lambda: cs.Pid, {"K_P": 1.0, "K_I": 1.0, "K_D": 0.1, **PORTS, "setpoint": 1.0}),
     ("GradedStart", lambda: cs.GradedStart, {"ratio": 64}),
-    ("export_fmu", lambda: cs.export_fmu, {"source": _pair(), "path": "/nonexistent/x.fmu", "version": "2.0"}),
+    ("export_fmu", lambda: cs.fmi.export_fmu, {"source": _pair(), "path": "/nonexistent/x.fmu", "version": "2.0"}),
 )
 
 

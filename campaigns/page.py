@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -33,10 +34,18 @@ def section(name: str, command: str, outcome: Outcome) -> str:
     >>> print(section("soak", "make campaign NAME=soak", Outcome(["what", "count"], [["steps", 3]])).splitlines()[0])
     <!-- soak -->
     """
-    where = f"{date.today():%Y-%m-%d}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    system = f"{platform.system()} {platform.machine()}"
+    where = f"{date.today():%Y-%m-%d}, commit {_commit()}, Python {platform.python_version()}, {system}"
     notes = "\n".join(f"- {note}" for note in outcome.notes)
     parts = [f"`{command}` ({where})", outcome.table(), notes]
     return f"<!-- {name} -->\n" + "\n\n".join(part for part in parts if part) + f"\n<!-- /{name} -->"
+
+
+def _commit() -> str:
+    """What was tried."""
+    asked = ["git", "-C", str(PAGE.parent), "rev-parse", "--short=8", "HEAD"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    return found or "unknown"
 
 
 def write(name: str, command: str, outcome: Outcome, page: Path = PAGE) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from tests.isolated.leftovers import leftovers, stay
+from tests.process.isolated.leftovers import leftovers, stay
 from tests.processes import children, until
 
 import cosolve as cs
@@ -64,7 +64,7 @@ def starts(count: int) -> list[tuple[int, int]]:
     """Memory and handles while processes are started, used for two calls and stopped, every tenth by a kill."""
     seen: list[tuple[int, int]] = []
     for n in range(count):
-        apart = cs.Isolated(Held, timeout=120.0, transport=("shared_memory", "pipe")[n % 2])
+        apart = cs.remote.Isolated(Held, timeout=120.0, transport=("shared_memory", "pipe")[n % 2])
         apart.start(0.0)
         if n % 10 == 9:
             os.kill(apart.pid, 9)

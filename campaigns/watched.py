@@ -21,7 +21,7 @@ def verdicts(judge: Callable[[C, int], Verdict], cases: Sequence[C], limit: floa
     """`judge(case, pid)` for each case, in another process; ("HANG", ...) after `limit` seconds, or ("CRASH", ...)."""
     waiting = list(reversed(cases))
     while waiting:
-        with _Judge(judge) as one:
+        with _JudgeProcess(judge) as one:
             while waiting:
                 case = waiting.pop()
                 found = one.verdict(case, limit)
@@ -30,7 +30,7 @@ def verdicts(judge: Callable[[C, int], Verdict], cases: Sequence[C], limit: floa
                     break
 
 
-class _Judge:
+class _JudgeProcess:
     """The process."""
 
     def __init__(self, judge: Callable[[Any, int], Verdict]) -> None:
@@ -40,7 +40,7 @@ class _Judge:
         self._process.start()
         far.close()
 
-    def __enter__(self) -> _Judge:
+    def __enter__(self) -> _JudgeProcess:
         return self
 
     def __exit__(self, *what: object) -> None:

@@ -42,8 +42,7 @@ suppress_warnings = [
 ]
 
 default_role = "code"  # `name` in docstrings, as everywhere in this repository
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autodoc_typehints = "none"  # the tables of arguments have the types, which tools/docstrings.py asks for
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autosummary_generate = False  # pages by area, not one for every name

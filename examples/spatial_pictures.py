@@ -63,7 +63,7 @@ def animate(
     trace: np.ndarray | None = None,
     fixed: Sequence[np.ndarray] = (),
 ) -> None:
-    """Write a GIF of polygons (each n x k x 3), every so-many-th point; `trace` (n x 3) leaves its path behind."""
+    """Write a GIF of polygons (each n x k x 3), every n-th point; `trace` (n x 3) leaves its path behind."""
     import matplotlib.pyplot as plt
     from matplotlib.animation import FuncAnimation, PillowWriter
 

@@ -11,20 +11,20 @@ import pytest
 TESTS = Path(__file__).parent
 
 LONG = (
-    "mechanics/test_multibody_joints.py",
+    "multibody/mechanics/test_multibody_joints.py",
     "fmu/zoo/test_methods.py",
-    "interface/mapping/test_surface.py",
+    "mapping/test_surface.py",
     "subsystem/test_jax_ode.py",
-    "compiled/test_same_bits.py",
-    "joints/test_rigid.py",
-    "sweep/test_blocks.py",
+    "engine/native/test_same_bits.py",
+    "multibody/joints/test_rigid.py",
+    "sweeps/test_blocks.py",
     "crosscheck/test_crosscheck.py",
-    "compiled/test_step_control.py",
-    "joints/test_flexible.py",
-    "isolated/test_compiled.py",
-    "isolated/test_failures.py",
-    "compiled/test_multibody.py",
-    "sweep/test_sweep.py",
+    "engine/native/test_step_control.py",
+    "multibody/joints/test_flexible.py",
+    "process/isolated/test_compiled.py",
+    "process/isolated/test_failures.py",
+    "engine/native/test_multibody.py",
+    "sweeps/test_sweep.py",
 )
 
 

@@ -20,9 +20,9 @@ ALLOWED = (
     ("tests/result/test_store.py", "other rights of files", "Windows"),
     ("tests/campaigns/test_samples.py", "need SPIN", "packages of the system cannot be installed everywhere"),
     ("tests/campaigns/test_samples.py", "only Linux tells who started whom", "Linux only"),
-    ("tests/ranks/test_ranks.py", "MPI is missing", "wheels of MPI libraries are not for every system"),
-    ("tests/ranks/test_ranks.py", "mpiexec cannot start processes", "some sandboxes allow no launchers"),
-    ("tests/ranks/test_ranks.py", "signals", "Windows"),
+    ("tests/process/ranks/test_ranks.py", "MPI is missing", "wheels of MPI libraries are not for every system"),
+    ("tests/process/ranks/test_ranks.py", "mpiexec cannot start processes", "some sandboxes allow no launchers"),
+    ("tests/process/ranks/test_ranks.py", "signals", "Windows"),
     ("tests/viewer/test_browser.py", "no Chromium here", "packages of the system cannot be installed everywhere"),
     ("tests/viewer/test_notebooks.py", "no Chromium here", "packages of the system cannot be installed everywhere"),
     ("tests/viewer/test_notebooks.py", "COSOLVE_NOTEBOOKS names no Python", "two large packages for two tests"),
@@ -66,7 +66,7 @@ ALLOWED = (
     ("tests/fields/test_programs.py", "setpriv is missing", "Linux only"),
     ("tests/fields/test_programs.py", "scripts as programs", "Windows"),
     ("tests/fmu/zoo/test_python_fmus.py", "no valgrind", "packages of the system cannot be installed everywhere"),
-    ("tests/sweep/test_workers.py", "only Linux kills processes", "Linux only"),
+    ("tests/sweeps/test_workers.py", "only Linux kills processes", "Linux only"),
 )
 #: Test or file, reason.
 _skipped: dict[str, str] = {}

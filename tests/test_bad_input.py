@@ -68,7 +68,7 @@ def one_sentence(error):
     return text
 
 
-def refused(words, call, kind=cs.SetupError):
+def refused(words, call, kind=cs.errors.SetupError):
     """`call` raises `kind` before anything ran, with all `words` in one sentence."""
     with pytest.raises(cs.CosolveError) as caught:
         call()
@@ -78,7 +78,7 @@ def refused(words, call, kind=cs.SetupError):
         assert word in text, f"{word!r} is missing in: {text}"
 
 
-def stopped(words, call, kind=cs.SimulationError, steps=None, time=None, subsystem=None):
+def stopped(words, call, kind=cs.errors.SimulationError, steps=None, time=None, subsystem=None):
     """`call` stops in mid-run with a readable result of `steps` good macro steps."""
     with pytest.raises(cs.CosolveError) as caught:
         call()
@@ -111,11 +111,11 @@ DESCRIPTIONS = {
     "name with a dot": (["name", "dot", "'a.b'"], lambda: cs.System({"a.b": decay()})),
     "description of bodies": (
         ["subsystem 'arm' is a MultibodyModel", "MultibodySubsystem(model, ...)", "assemble"],
-        lambda: cs.System({"arm": cs.MultibodyModel()}),
+        lambda: cs.System({"arm": cs.multibody.MultibodyModel()}),
     ),
     "description of a structure": (
         ["subsystem 'beam' is a Structure", "SecondOrder(structure, ...)"],
-        lambda: cs.System({"beam": cs.Structure([1.0], K=[[1.0]])}),
+        lambda: cs.System({"beam": cs.structures.Structure([1.0], K=[[1.0]])}),
     ),
     "subsystem used twice": (
         ["'a' and 'b'", "same object", "build two"],
@@ -178,7 +178,7 @@ DESCRIPTIONS = {
     ),
     "constant on a fed input": (["'b.u' is fed twice", "constant"], lambda: ring(decay()).set("b.u", 1.0)),
     "fed by nothing": (
-        ["'a.u' is fed by nothing", "connect", "system.set('a.u'"],
+        ["'a.u' is not connected", "connect", "system.set('a.u'"],
         lambda: run(cs.System({"a": decay()})),
     ),
     "constant of wrong size": (
@@ -248,9 +248,9 @@ DESCRIPTIONS = {
         lambda: cs.Ode("matrix", abs, x0=[1], inputs=[], outputs=["y"]),
     ),
     "Static not callable": (["Static", "function", "3"], lambda: cs.Static(3, inputs=[], outputs=["y"])),
-    "FreeRunning without own steps": (
-        ["FreeRunning", "Linear", "internal steps", "dopri5"],
-        lambda: cs.FreeRunning(line()),
+    "InterpolatedOutputs without own steps": (
+        ["InterpolatedOutputs", "Linear", "internal steps", "dopri5"],
+        lambda: cs.InterpolatedOutputs(line()),
     ),
 }
 
@@ -282,7 +282,7 @@ def test_a_refused_connection_leaves_no_trace():
         lambda: system.equations({"p": "b.u", "q": "nowhere.u"}, abs, of="a.y"),
         lambda: system.equations({"p": "b.u"}, abs, of="a.y", initial={"q": 1}),
     ):
-        with pytest.raises(cs.SetupError):
+        with pytest.raises(cs.errors.SetupError):
             attempt()
     system.connect("a.y", "b.u")
     system.connect("b.y", "a.u")
@@ -368,12 +368,12 @@ def test_a_bad_request_is_refused(case):
 @pytest.mark.parametrize("method", [cs.SemiImplicit(), cs.Implicit()], ids=lambda m: m.name)
 def test_a_method_that_needs_rollback_names_who_lacks_it_and_what_would_do(method):
     words = [method.name, "rollback", "'a' (Plain)", "save and restore", "Jacobi or GaussSeidel"]
-    refused(words, lambda: run(ring(Plain()), method), cs.CapabilityError)
+    refused(words, lambda: run(ring(Plain()), method), cs.errors.CapabilityError)
 
 
 def test_a_master_without_own_steps_is_refused():
     words = ["LeaderFollower", "'a' (Linear)", "internal steps", "dopri5", "GaussSeidel"]
-    refused(words, lambda: run(ring(line()), cs.LeaderFollower(leader="a")), cs.CapabilityError)
+    refused(words, lambda: run(ring(line()), cs.LeaderFollower(leader="a")), cs.errors.CapabilityError)
 
 
 @pytest.mark.parametrize("method", [cs.Jacobi(), cs.GaussSeidel(), cs.LeaderFollower(leader="a")], ids=lambda m: m.name)
@@ -381,7 +381,7 @@ def test_explicit_methods_refuse_equations(method):
     system = cs.System({"a": decay()})
     system.equations({"lam": "a.u"}, lambda lam, y: y - 1, of="a.y")
     words = [method.name, "explicit", "equations for a.u", "SemiImplicit or Implicit"]
-    refused(words, lambda: run(system, method, step=None if method.chooses_step else 0.1), cs.CapabilityError)
+    refused(words, lambda: run(system, method, step=None if method.chooses_step else 0.1), cs.errors.CapabilityError)
 
 
 # -- in mid-run -----------------------------------------------------------------------------------------------
@@ -414,20 +414,20 @@ RETURNS = {
 def test_a_subsystem_that_returns_the_wrong_thing(case, method):
     value, words = RETURNS[case]
     words = ["'a'", "t = 0.4", *words]
-    stopped(words, lambda: run(ring(turning(value)), method), cs.SubsystemError, 4, 0.4, "a")
+    stopped(words, lambda: run(ring(turning(value)), method), cs.errors.SubsystemError, 4, 0.4, "a")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_subsystem_that_returns_nan(value, workers):
     words = ["'a' returned", str(value), "output 'y'", "t = 0.4", "smaller step"]
-    stopped(words, lambda: run(ring(turning(value)), workers=workers), cs.NonFiniteError, 4, 0.4, "a")
+    stopped(words, lambda: run(ring(turning(value)), workers=workers), cs.errors.NonFiniteError, 4, 0.4, "a")
 
 
 @pytest.mark.parametrize("case", ["None", "text", "complex", "two numbers"])
 def test_a_subsystem_that_starts_wrong(case):
     value, _ = RETURNS[case]
-    error = stopped(["'a'", "start"], lambda: run(ring(Plain(first=value))), cs.SubsystemError, subsystem="a")
+    error = stopped(["'a'", "start"], lambda: run(ring(Plain(first=value))), cs.errors.SubsystemError, subsystem="a")
     assert len(error.result) == 0
 
 
@@ -435,9 +435,16 @@ def test_a_subsystem_without_start_or_advance_says_which_to_define():
     class Empty(cs.Subsystem):
         inputs, outputs = ["u"], ["y"]
 
-    stopped(["'a'", "Empty must define start(t0)"], lambda: run(ring(Empty())), cs.SubsystemError, subsystem="a")
+    stopped(["'a'", "Empty must define start(t0)"], lambda: run(ring(Empty())), cs.errors.SubsystemError, subsystem="a")
     Empty.start = lambda self, t0: 1.0
-    stopped(["'a'", "Empty must define advance(t0, t1, u)"], lambda: run(ring(Empty())), cs.SubsystemError, 0, 0.0, "a")
+    stopped(
+        ["'a'", "Empty must define advance(t0, t1, u)"],
+        lambda: run(ring(Empty())),
+        cs.errors.SubsystemError,
+        0,
+        0.0,
+        "a",
+    )
 
 
 def test_ports_of_different_length_cannot_be_swapped_unnoticed():
@@ -451,7 +458,9 @@ def test_ports_of_different_length_cannot_be_swapped_unnoticed():
     for wrong in Swapped.wrong:
         system = cs.System({"a": Swapped(wrong)})
         system.connect("a.s", "a.u")
-        stopped(["'a'", "1 numbers for 'r'", "expected 2"], lambda s=system: run(s), cs.SubsystemError, 0, 0.0, "a")
+        stopped(
+            ["'a'", "1 numbers for 'r'", "expected 2"], lambda s=system: run(s), cs.errors.SubsystemError, 0, 0.0, "a"
+        )
 
 
 SOLVERS = ["auto", "dopri5", "ode4", "RK45", "DOP853", "Radau", "BDF", "LSODA", "cvode"]
@@ -472,7 +481,7 @@ def boom(x):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_right_hand_side_that_raises(solver):
     words = ["'a'", "t = 0.4", "valve area is 0", "ZeroDivisionError"]
-    error = stopped(words, lambda: run(ring(faulty(solver, boom))), cs.SubsystemError, subsystem="a")
+    error = stopped(words, lambda: run(ring(faulty(solver, boom))), cs.errors.SubsystemError, subsystem="a")
     assert 0.35 < error.time < 0.45
     assert error.result.t[-1] == error.time
     assert isinstance(error.__cause__, ZeroDivisionError)  # the user's own traceback stays reachable
@@ -481,7 +490,7 @@ def test_a_right_hand_side_that_raises(solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_right_hand_side_that_returns_nan_is_noticed_even_where_no_output_shows_it(solver, capfd):
     call = lambda: run(ring(faulty(solver, lambda x: x * np.nan)))  # noqa: E731
-    error = stopped(["'a'"], call, cs.NonFiniteError, subsystem="a")
+    error = stopped(["'a'"], call, cs.errors.NonFiniteError, subsystem="a")
     assert re.search(r"rhs returne?[sd] |state 0 became nan", str(error))
     assert 0.35 < error.time < 0.55
 
@@ -503,7 +512,7 @@ def test_a_right_hand_side_of_the_wrong_kind(solver, value, words):
     ode = cs.Ode(
         lambda t, x, u: value, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["y"], integrator=solver, **fixed
     )
-    stopped(["'a'", "rhs returned", *words], lambda: run(ring(ode)), cs.SubsystemError, 0, 0.0, "a")
+    stopped(["'a'", "rhs returned", *words], lambda: run(ring(ode)), cs.errors.SubsystemError, 0, 0.0, "a")
 
 
 def test_an_output_function_that_returns_nan_or_raises():
@@ -511,19 +520,19 @@ def test_an_output_function_that_returns_nan_or_raises():
         return cs.Ode(lambda t, x, u: -x, output, x0=[1.0], inputs=["u"], outputs=["y"])
 
     late = ode(lambda t, x, u: np.nan if t > 0.45 else x)
-    stopped(["'a'", "nan", "output 'y'"], lambda: run(ring(late)), cs.NonFiniteError, 4, 0.4, "a")
+    stopped(["'a'", "nan", "output 'y'"], lambda: run(ring(late)), cs.errors.NonFiniteError, 4, 0.4, "a")
     at_once = ode(lambda t, x, u: np.nan)
-    stopped(["'a'", "nan", "output 'y'", "t = 0"], lambda: run(ring(at_once)), cs.NonFiniteError, subsystem="a")
+    stopped(["'a'", "nan", "output 'y'", "t = 0"], lambda: run(ring(at_once)), cs.errors.NonFiniteError, subsystem="a")
     typo = ode(lambda t, x, u: boom(x))
-    stopped(["'a'", "valve area is 0", "t = 0"], lambda: run(ring(typo)), cs.SubsystemError, subsystem="a")
+    stopped(["'a'", "valve area is 0", "t = 0"], lambda: run(ring(typo)), cs.errors.SubsystemError, subsystem="a")
 
 
 def test_a_static_function_that_returns_nan_or_raises():
     def static(fault):
         return cs.Static(lambda t, u: fault() if t > 0.45 else u, inputs=["u"], outputs=["y"])
 
-    stopped(["'a'", "nan", "'y'"], lambda: run(ring(static(lambda: np.nan))), cs.NonFiniteError, 4, 0.4, "a")
-    stopped(["'a'", "valve"], lambda: run(ring(static(lambda: boom(0)))), cs.SubsystemError, 4, 0.4, "a")
+    stopped(["'a'", "nan", "'y'"], lambda: run(ring(static(lambda: np.nan))), cs.errors.NonFiniteError, 4, 0.4, "a")
+    stopped(["'a'", "valve"], lambda: run(ring(static(lambda: boom(0)))), cs.errors.SubsystemError, 4, 0.4, "a")
 
 
 METHODS = [cs.Jacobi(), cs.GaussSeidel(), cs.SemiImplicit(), cs.Implicit()]
@@ -535,11 +544,11 @@ def test_laws_that_go_wrong(method):
         return law_system(lambda a, b: fault() if a < 0.7 else 0.5 * b)
 
     for fault, kind, words in [
-        (lambda: np.nan, cs.NonFiniteError, ["the law for a.u", "nan", "'a.u'", "formula"]),
-        (lambda: boom(0), cs.SubsystemError, ["the law for a.u", "valve area is 0", "ZeroDivisionError"]),
-        (lambda: [1.0, 2.0], cs.SubsystemError, ["the law for a.u", "returned 2 numbers", "expected 1", "a.u"]),
-        (lambda: None, cs.SubsystemError, ["the law for a.u", "returned None", "a.u"]),
-        (lambda: "big", cs.SubsystemError, ["the law for a.u", "'big'", "real numbers"]),
+        (lambda: np.nan, cs.errors.NonFiniteError, ["the law for a.u", "nan", "'a.u'", "formula"]),
+        (lambda: boom(0), cs.errors.SubsystemError, ["the law for a.u", "valve area is 0", "ZeroDivisionError"]),
+        (lambda: [1.0, 2.0], cs.errors.SubsystemError, ["the law for a.u", "returned 2 numbers", "expected 1", "a.u"]),
+        (lambda: None, cs.errors.SubsystemError, ["the law for a.u", "returned None", "a.u"]),
+        (lambda: "big", cs.errors.SubsystemError, ["the law for a.u", "'big'", "real numbers"]),
     ]:
         error = stopped([*words, "t = "], lambda fault=fault: run(law(fault), method), kind)
         assert len(error.result) > 2
@@ -556,7 +565,7 @@ def test_laws_of_the_wrong_arity_and_bad_jacobians():
     ]:
         system = law_system(lambda a, b: a - b, jacobian=jacobian)
         words = ["the Jacobian of the law for a.u", *words]
-        stopped(words, lambda s=system: run(s, cs.SemiImplicit()), cs.SubsystemError, 0, 0.0)
+        stopped(words, lambda s=system: run(s, cs.SemiImplicit()), cs.errors.SubsystemError, 0, 0.0)
 
 
 def test_save_and_restore_that_fail_are_named():
@@ -568,12 +577,22 @@ def test_save_and_restore_that_fail_are_named():
             pass
 
     stopped(
-        ["'a'", "save", "disk full"], lambda: run(ring(Forgetful()), cs.SemiImplicit()), cs.SubsystemError, 0, 0.0, "a"
+        ["'a'", "save", "disk full"],
+        lambda: run(ring(Forgetful()), cs.SemiImplicit()),
+        cs.errors.SubsystemError,
+        0,
+        0.0,
+        "a",
     )
     Forgetful.save = lambda self: None
     Forgetful.restore = lambda self, state: boom(0)
     stopped(
-        ["'a'", "restore", "valve"], lambda: run(ring(Forgetful()), cs.SemiImplicit()), cs.SubsystemError, 0, 0.0, "a"
+        ["'a'", "restore", "valve"],
+        lambda: run(ring(Forgetful()), cs.SemiImplicit()),
+        cs.errors.SubsystemError,
+        0,
+        0.0,
+        "a",
     )
 
 
@@ -593,7 +612,7 @@ def test_own_steps_that_go_wrong_are_named():
         ((0.5, "x"), ["'x'", "real numbers"]),
     ]:
         call = lambda: run(ring(Leader()), cs.LeaderFollower(leader="a"), step=None)  # noqa: E731
-        stopped(["'a'", *words], call, cs.SubsystemError, 0, 0.0, "a")
+        stopped(["'a'", *words], call, cs.errors.SubsystemError, 0, 0.0, "a")
 
 
 def test_subsystem_jacobians_that_go_wrong_are_named():
@@ -614,7 +633,7 @@ def test_subsystem_jacobians_that_go_wrong_are_named():
         ([[np.nan]], ["NaN", "(1, 1)"]),
         ("steep", ["Jacobian"]),
     ]:
-        stopped(["'a'", *words], lambda: run(ring(Steep()), cs.SemiImplicit()), cs.SubsystemError, 0, 0.0, "a")
+        stopped(["'a'", *words], lambda: run(ring(Steep()), cs.SemiImplicit()), cs.errors.SubsystemError, 0, 0.0, "a")
 
 
 # -- the interface --------------------------------------------------------------------------------------------
@@ -637,9 +656,9 @@ def masses(residual, count=1):
 def test_a_singular_interface_names_the_variables(method):
     twice = masses(lambda p, q, v1, v2: [v1 - v2 + 1e-3, v1 - v2 + 1e-3], count=2)
     words = ["singular", "'lam0'", "'lam1'", "redundant", "t = 0"]
-    stopped(words, lambda: run(twice, method), cs.SingularInterfaceError, 0, 0.0)
+    stopped(words, lambda: run(twice, method), cs.errors.SingularInterfaceError, 0, 0.0)
     dead = masses(lambda p, v1, v2: 1.0)
-    stopped(["singular", "'lam0'", "t = 0"], lambda: run(dead, method), cs.SingularInterfaceError, 0, 0.0)
+    stopped(["singular", "'lam0'", "t = 0"], lambda: run(dead, method), cs.errors.SingularInterfaceError, 0, 0.0)
 
 
 def test_a_large_singular_interface_names_the_variables_too():
@@ -651,7 +670,7 @@ def test_a_large_singular_interface_names_the_variables_too():
 
     system = masses(residual, count=120)
     words = ["singular", "'lam7'", "'lam8'"]
-    stopped(words, lambda: run(system, cs.SemiImplicit()), cs.SingularInterfaceError, 0, 0.0)
+    stopped(words, lambda: run(system, cs.SemiImplicit()), cs.errors.SingularInterfaceError, 0, 0.0)
 
 
 def test_an_iteration_that_does_not_converge_keeps_the_result_and_names_residual_and_variable():
@@ -664,14 +683,14 @@ def test_an_iteration_that_does_not_converge_keeps_the_result_and_names_residual
     )
     method = cs.Implicit(degree=0, max_iterations=7, corrector=cs.Newton(refresh="run"))
     words = ["did not converge", "t = 0.3", "'z'", "residual", "tol 1e-10", "smaller step"]
-    stopped(words, lambda: run(system, method), cs.ConvergenceError, 3, 0.3)
+    stopped(words, lambda: run(system, method), cs.errors.ConvergenceError, 3, 0.3)
 
 
 def test_an_algebraic_loop_without_solution_is_named():
     square = cs.Static(lambda t, u: 1.0 + u[0] ** 2, inputs=["u"], outputs=["y"])
     system = cs.System({"a": square})
     system.connect("a.y", "a.u")
-    stopped(["algebraic loop", "'a.y'", "t = 0"], lambda: run(system), cs.ConvergenceError)
+    stopped(["algebraic loop", "'a.y'", "t = 0"], lambda: run(system), cs.errors.ConvergenceError)
 
 
 @pytest.mark.filterwarnings("error")
@@ -682,7 +701,7 @@ def test_a_jump_stops_the_step_control_with_a_sentence():
     error = stopped(
         ["step control", "t = 0.5", "jump", "rtol 1e-06", "min_step"],
         lambda: run(system, step=cs.Adaptive(rtol=1e-6, first_step=0.01)),
-        cs.StepSizeError,
+        cs.errors.StepSizeError,
         time=0.5,
     )
     assert error.result.t[-1] == pytest.approx(0.5)
@@ -695,4 +714,6 @@ def test_values_that_grow_without_bound_stop_with_a_sentence():
     system.law("a.u", lambda y: 1e30 * y, of="b.y")
     system.law("b.u", lambda y: 1e30 * y, of="a.y")
     with np.errstate(all="ignore"):
-        stopped(["the law for", "inf", "smaller step", "t = 0.9"], lambda: run(system), cs.NonFiniteError, 9, 0.9)
+        stopped(
+            ["the law for", "inf", "smaller step", "t = 0.9"], lambda: run(system), cs.errors.NonFiniteError, 9, 0.9
+        )

@@ -1,4 +1,4 @@
-"""The command line as a stranger uses it: files, exit codes, one sentence when something is wrong."""
+"""The command line as a new user uses it: files, exit codes, one sentence when something is wrong."""
 
 import re
 import signal
@@ -58,7 +58,7 @@ def _tank(module=LEAKY, text=TANK):
 def test_run_writes_the_result_and_says_where(tmp_path):
     done = _process("run", EXAMPLE, "--t-end", "0.02", "--csv", "--report", "look.html")
     assert done.returncode == 0
-    assert done.stderr == ""  # no progress bar where nobody looks
+    assert done.stderr == ""  # no progress bar without a terminal
     assert "SemiImplicit(2) finished: 201 macro points, t = 0 ... 0.02" in done.stdout
     for name in ("result.h5", "result.csv", "look.html"):
         assert name in done.stdout
@@ -99,7 +99,7 @@ def test_debug_shows_the_traceback():
     ("arguments", "sentence"),
     [
         (["--out", "missing/result.h5"], "cannot write the result to 'missing/result.h5': the folder 'missing'"),
-        (["--out", "result.txt"], "must end in .h5"),
+        (["--out", "result.txt"], "results are written as HDF5 (.h5), and with .csv as CSV"),
         (["--report", "missing/report.html"], "cannot write"),
         (["--t-end", "-1"], "t_end = -1 is not after"),
         (["--step", "0"], "step must be a positive, finite number"),
@@ -140,7 +140,7 @@ def test_ctrl_c_keeps_what_there_is():
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; what was computed so far is in result.h5" in stderr
+    assert "ended by Ctrl-C; what was computed so far is in result.h5" in stderr
     kept = load("result.h5")
     assert len(kept) > 1
     assert "KeyboardInterrupt" in kept.error
@@ -216,7 +216,7 @@ def test_demo_lists_and_runs_examples():
 
 
 def test_the_demo_writes_where_it_is_told(monkeypatch):
-    monkeypatch.setattr("cosolve.demo.run_demo", lambda out, echo: echo(f"into {out}"))
+    monkeypatch.setattr("cosolve.demo.run_demo", lambda out, echo, wide: echo(f"into {out}"))
     assert _cosolve("demo", "-o", "here").output == "into here\n"
 
 
@@ -287,3 +287,37 @@ def test_the_coupling_error_in_a_system_file():
     refused = _cosolve("run", "sure.toml")
     assert refused.exit_code == 2
     assert "error_bar" in refused.output
+
+
+OUTPUTS = '[output]\ncsv = true\nreport = true\nplot = ["tank.h"]\n'
+HOPELESS = """
+import cosolve as cs
+def level(t, x, u):
+    return [1 // 0]
+def tank():
+    return cs.Ode(lambda t, x, u: -x, level, x0=[1.0], inputs=[], outputs=["h"])
+"""
+
+
+@pytest.mark.parametrize("outputs", ["", OUTPUTS])
+def test_a_model_that_fails_at_its_start_is_the_message(outputs):
+    """Whatever is to be drawn of it."""
+    done = _process("run", _tank(HOPELESS, TANK + outputs))
+    assert done.returncode == 3
+    assert "division" in done.stderr
+    assert "raised  tank.py, line 4, in level" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_run_that_cannot_start_leaves_the_files_of_an_earlier_one():
+    names = ("result.h5", "result.csv", "result.png", "result.html")
+    good = LEAKY.replace("t > 0.5", "False")
+    assert _process("run", _tank(good, TANK + OUTPUTS)).returncode == 0
+    before = {name: Path(name).read_bytes() for name in names}
+    done = _process("run", _tank(HOPELESS, TANK + OUTPUTS))
+    assert done.returncode == 3
+    assert "kept    result.h5: the result of an earlier run" in done.stderr
+    assert {name: Path(name).read_bytes() for name in names} == before
+    assert not list(Path().glob("*.part"))
+    assert _process("run", _tank(LEAKY, TANK + OUTPUTS)).returncode == 3  # this one comes as far as t = 0.5
+    assert len(load("result.h5")) == 6

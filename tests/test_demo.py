@@ -15,9 +15,13 @@ def demo(tmp_path_factory):
     return path, lines
 
 
-def test_the_report_is_one_file_and_its_path_comes_last(demo):
+def test_the_report_is_one_file_and_its_path_comes_after_the_verdicts(demo):
     path, lines = demo
-    assert lines[-1] == str(path)
+    assert lines[-3] == f"report  {path}"
+    assert [line.partition(":")[0] for line in lines[-2:]] == [
+        "next    cosolve new car",
+        "next    cosolve check system.toml",
+    ]
     assert path.name == "report.html"
     text = path.read_text(encoding="utf-8")
     assert "Two-mass oscillator" in text
@@ -28,7 +32,7 @@ def test_the_report_is_one_file_and_its_path_comes_last(demo):
 
 def test_the_verdicts_are_printed_for_every_method(demo):
     _, lines = demo
-    rows = {line.split()[0]: line.split()[1:] for line in lines if "stable" in line}
+    rows = {line.split()[0]: line.split()[1:] for line in lines if "stable" in line and "Take" not in line}
     assert {name: row[0] for name, row in rows.items()} == {
         "Jacobi(1)": "unstable",
         "SemiImplicit(1)": "stable",
@@ -37,7 +41,23 @@ def test_the_verdicts_are_printed_for_every_method(demo):
         "SemiImplicit(2)": "stable",
         "Implicit(2)": "stable",
     }
-    assert rows["Jacobi(1)"][1:3] == ["1.401", "8.2e+13"]
+    # largest |x| of the exact motion: 0.1766; errors 8.24e13 and 0.0703
+    assert rows["Jacobi(1)"][1:4] == ["1.401", "4.7e+14", "times"]
+    assert rows["SemiImplicit(1)"][1:4] == ["0.855", "40", "%"]
+
+
+def test_it_ends_with_verdicts_in_words_and_relative_errors(demo):
+    path, lines = demo
+    said = [line.strip() for line in lines for line in line.splitlines() if line.strip().startswith(("Take", "At"))]
+    assert said == [
+        "Take SemiImplicit(1): stable where Jacobi(1) blows up; 400 calls, 40 % off at this step.",
+        "At 0.001 s: 2000 calls, 1.7 % off.",
+        "Take SemiImplicit(2): stable where Jacobi(2) blows up; 4000 calls, 0.0013 % off.",
+    ]
+    text = path.read_text(encoding="utf-8")
+    assert all(line in text for line in said)
+    assert text.count(">t [s]</text>") == 10
+    assert "SemiImplicit(1) and Implicit(1)" in text  # one line, one entry of the legend
 
 
 def test_oscillator_blows_up_explicitly_and_not_otherwise():
@@ -61,7 +81,7 @@ def test_oscillator_reference_is_the_exact_solution():
 
 
 def test_pendulum_reference_and_errors():
-    # reference: the motion at four times; prototype: the error of the semi-implicit method, degree 2, at H = 1e-3
+    # reference: the motion at four times; reference code: the error of the semi-implicit method, degree 2, at H = 1e-3
     case = double_pendulum(H=1e-3)
     motion = case.exact(np.array([0.1, 0.2, 0.5, 1.0]))
     assert motion["upper.phi"] == pytest.approx([0.99953024, 1.05655304, 1.00133577, 0.96551845], abs=1e-8)

@@ -29,7 +29,7 @@ class Family:
     """A group of capabilities with a common id prefix; ``items`` maps id to title.
 
     ``source`` is markdown that says where the group comes from, ``elsewhere`` markdown by id that says what shows a
-    capability where no test does; in the file one text may stand for all.
+    capability, or a part of it, that no test does; in the file one text may stand for all.
     """
 
     prefix: str
@@ -174,7 +174,8 @@ def render(families: list[Family], covered: dict[str, list[str]]) -> str:
     for family in families:
         lines += ["", f"## {family.title}", "", "| capability | shown by | id |", "|---|---|---|"]
         for name, title in family.items.items():
-            lines.append(f"| {title} | {_named(covered[name]) or family.elsewhere.get(name, 'open')} | {name} |")
+            shown = "<br>".join(filter(None, [_named(covered[name]), family.elsewhere.get(name, "")]))
+            lines.append(f"| {title} | {shown or 'open'} | {name} |")
     return "\n".join(lines) + "\n"
 
 

@@ -5,11 +5,12 @@
     python -m tools.mutants --again --write        those of the last run that nothing noticed, and the page anew
     python -m tools.mutants --count 0 --only stepsize/control.py    all mistakes of a module (`control.py:96`: a line)
 
-Places are drawn from all of src/cosolve: from each room (`rooms.py`) the same number of lines, and for each line one of
-the mistakes that `mutations.py` knows there. Each is made in a copy of the tree, never in place. The tests that run
-there: the docstring examples of the module and the test files that name most of what it defines, then the tests of its
-room. A test that fails is run again without the mistake: one that fails there too counts for nothing. A run that does
-not end in time counts as noticed.
+Places are drawn from all of src/cosolve by one lot: each line with a place for a mistake counts the same, wherever it
+stands, and gets one of the mistakes that `mutations.py` knows there. Each is made in a copy of the tree, never in
+place. The tests that run there: the tests that call the function with the mistake (`reach.py`, after `make reach`), the
+test files that name most of what the module defines, the tests of its area, then the docstring examples of the module.
+A test that fails is run again without the mistake: one that fails there too counts for nothing. A run that does not end
+in time counts as noticed.
 
 With --write the page and the list of survivors are written: new ones go to the end of `mutants.toml` as `open`, where
 they are judged: either the mistake changes nothing that a user could see, with the reason, or a test is named that
@@ -34,15 +35,16 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from queue import SimpleQueue
 
+from tools.areas import AREAS, Area, nearest
 from tools.mutations import Mutation, mutations
-from tools.rooms import ROOMS, Room, nearest
+from tools.reach import Reach, function_at
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "mutants.md"
@@ -54,13 +56,16 @@ COPIED = ("src", "tests", "examples", "campaigns", "tools", "docs", "benchmarks"
 #: Seconds that one test may take (tests/limits.py), and all tests of a stage.
 LIMIT, LONGEST = 120.0, 1800.0
 
+#: Seconds of processor time of tests that call little but the function with the mistake, and of others that call it.
+BUDGET = 40.0
+
 
 @dataclass
 class Fate:
     """What became of a mistake: `noticed` is empty for a survivor."""
 
     mutation: Mutation
-    room: str
+    area: str
     noticed: str
     seconds: float
 
@@ -131,7 +136,7 @@ class Bench:
         return ""
 
     def try_out(self, mutation: Mutation, stages: Iterable[tuple[str, ...]]) -> str:
-        """Make a mistake and run its module's examples and the tests of each stage; what noticed, or nothing."""
+        """Make a mistake and run the tests of each stage; what noticed, or nothing."""
         tree, own = self.root / "tree", self.root / "mistake"
         shutil.copytree(tree, own, copy_function=os.link)
         try:
@@ -139,63 +144,75 @@ class Bench:
             source = path.read_bytes()
             path.unlink()
             path.write_bytes(mutation.applied(source))
-            for k, files in enumerate(stages):
-                noticed = self.noticed(own.name, files if k else (mutation.path, *files))
-                if noticed:
-                    return noticed
-            return ""
+            return next(filter(None, (self.noticed(own.name, tests) for tests in stages)), "")
         finally:
             shutil.rmtree(own, ignore_errors=True)
 
 
-def drawn(rooms: Iterable[Room], root: Path, count: int, seed: int, only: str = "") -> list[tuple[Room, Mutation]]:
-    """So many mistakes (0: all), the same number of lines from each room; `only`: path, perhaps with a line."""
+def drawn(areas: Iterable[Area], root: Path, count: int, seed: int, only: str = "") -> list[tuple[Area, Mutation]]:
+    """So many mistakes (0: all), in lines drawn from these areas by one lot; `only`: path, perhaps with a line."""
     path, _, wanted = only.partition(":")
-    draw = random.Random(seed)
-    hats = []
-    for room in rooms:
-        lines: dict[tuple[str, int], list[Mutation]] = {}
-        for file in room.files(root):
+    lines: dict[tuple[str, int], list[tuple[Area, Mutation]]] = {}
+    for area in areas:
+        for file in area.files(root):
             for m in mutations((root / file).read_bytes(), file) if file.endswith(path) else ():
                 if wanted in ("", str(m.line)):
-                    lines.setdefault((file, m.line), []).append(m)
-        hat = list(lines.values())
-        draw.shuffle(hat)
-        hats.append([(room, m) for line in hat for m in ([draw.choice(line)] if count else line)])
-    order = [pair for place in range(max(map(len, hats), default=0)) for hat in hats for pair in hat[place : place + 1]]
-    return order[:count] if count else order
+                    lines.setdefault((file, m.line), []).append((area, m))
+    draw = random.Random(seed)
+    hat = list(lines.values())
+    draw.shuffle(hat)
+    return [draw.choice(line) for line in hat[:count]] if count else [pair for line in hat for pair in line]
 
 
 def study(
-    chosen: list[tuple[Room, Mutation]], jobs: int, quick: bool, hear: Callable[[Fate], None], minutes: float = 0.0
+    chosen: list[tuple[Area, Mutation]], jobs: int, quick: bool, hear: Callable[[Fate], None], minutes: float = 0.0
 ) -> None:
     """Make these mistakes, in `jobs` copies of the tree, until all are made or the time is over (0: no limit).
 
     `quick`: only with the first stage of tests.
     """
     end = time.monotonic() + 60.0 * minutes
+    reach = Reach.read(ROOT)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         free: SimpleQueue[Bench] = SimpleQueue()
         passes: dict[str, bool] = {}
         for k in range(jobs):
             free.put(Bench.of(ROOT, Path(folder) / str(k), passes))
 
-        def one(pair: tuple[Room, Mutation]) -> Fate | None:
-            room, mutation = pair
+        def one(pair: tuple[Area, Mutation]) -> Fate | None:
+            area, mutation = pair
             if minutes and time.monotonic() > end:
                 return None
             bench = free.get()
             try:
                 began = time.perf_counter()
-                first = nearest(ROOT, mutation.path) or _paths(room.tests)
-                noticed = bench.try_out(mutation, [first] if quick else [first, _paths(room.tests)])
-                return Fate(mutation, room.name, noticed, time.perf_counter() - began)
+                noticed = bench.try_out(mutation, stages(area, mutation, reach)[: 1 if quick else None])
+                return Fate(mutation, area.name, noticed, time.perf_counter() - began)
             finally:
                 free.put(bench)
 
         with ThreadPoolExecutor(jobs) as pool:
             for fate in filter(None, pool.map(one, chosen)):
                 hear(fate)
+
+
+def stages(area: Area, mutation: Mutation, reach: Reach, root: Path = ROOT) -> list[tuple[str, ...]]:
+    """Tests for a mistake: those that call its function, those that name what the source defines, those of the area.
+
+    At last the examples of the source, apart from the tests: pytest puts a module that it collects by its path into its
+    package, where a function may have the same name.
+    """
+    function = function_at((root / mutation.path).read_bytes(), mutation.line)
+    return [
+        tests
+        for tests in (
+            reach.tests(root, mutation.path, function, BUDGET),
+            nearest(root, mutation.path),
+            _paths(area.tests),
+            (mutation.path,),
+        )
+        if tests
+    ]
 
 
 def _paths(files: tuple[str, ...]) -> tuple[str, ...]:
@@ -233,6 +250,24 @@ def read_verdicts(path: Path) -> dict[str, Judged]:
         return {entry["mistake"]: Judged(**entry) for entry in tomllib.load(file)["judged"]}
 
 
+@dataclass(frozen=True)
+class Lot:
+    """What a fresh sample said when it was made first, and how its mistakes were tried."""
+
+    seed: int
+    when: str
+    mistakes: int
+    noticed: int
+    equivalent: int
+    how: str
+
+
+def read_lots(path: Path) -> list[Lot]:
+    """Fresh samples so far, kept by hand beside the verdicts: the page of a later sample replaces all else of them."""
+    with path.open("rb") as file:
+        return [Lot(**entry) for entry in tomllib.load(file).get("lot", [])]
+
+
 def keep_survivors(path: Path, fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date) -> None:
     """Add those that are not in the list to its end."""
     new = [fate.mutation.key for fate in fates if not fate.noticed and fate.mutation.key not in verdicts]
@@ -242,28 +277,42 @@ def keep_survivors(path: Path, fates: list[Fate], verdicts: dict[str, Judged], s
             file.write(f'\n[[judged]]\nmistake = {mistake}\nopen = "seed {seed}, {when:%d %B %Y}"\n')
 
 
-def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date, first: int) -> str:
+def lots_table(lots: Sequence[Lot]) -> list[str]:
+    """Lines of the page: fresh samples and their scores at first sight."""
+    rows = [
+        f"| {lot.seed} | {lot.when} | {lot.mistakes} | {lot.noticed} | {lot.equivalent} | "
+        f"{lot.noticed / (lot.mistakes - lot.equivalent):.0%} | {lot.how} |"
+        for lot in lots
+    ]
+    head = [
+        "| seed | day | mistakes | noticed | equivalent | score | how they were tried |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    return ["", "## Fresh samples at first sight", "", *head, *rows]
+
+
+def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date, first: int, lots: Sequence[Lot]) -> str:
     """The report as a page."""
-    rooms = list(dict.fromkeys(fate.room for fate in fates))
+    areas = list(dict.fromkeys(fate.area for fate in fates))
     survivors = [fate for fate in fates if not fate.noticed]
     equivalent = [fate for fate in survivors if _verdict(fate, verdicts).equivalent]
     still = [fate for fate in survivors if fate not in equivalent]
-    rows = [("all", fates), *((room, [fate for fate in fates if fate.room == room]) for room in rooms)]
+    rows = [("all", fates), *((area, [fate for fate in fates if fate.area == area]) for area in areas)]
     of_others = f" ({first / (len(fates) - len(equivalent)):.0%} without the equivalent ones)" if still or first else ""
     lines = [
         "# Mistakes that tests notice",
         "",
-        "One place at a time is changed in a copy of the tree, and tests of its module and its room are run: does one "
+        "One place at a time is changed in a copy of the tree, and tests of its module and its area are run: does one "
         "fail?",
         f"Written by `make mutants` (tools/mutants.py) on {when:%d %B %Y} with seed {seed} and {len(fates)} mistakes, "
-        "the same number from each room.",
+        "in lines drawn from all sources alike.",
         "A mistake is *equivalent* when it changes nothing that a user could see; the reason was judged by hand. The",
         "score is the share of the others that was noticed. Mistakes that were noticed once are not made again when a",
         "run is repeated for its survivors (`--again`). Survivors of a sample get tests of their own, so its score",
         f"grows: a fresh seed is the fairer measure. When this sample was made first, {first} of {len(fates)} were "
         f"noticed{of_others}.",
         "",
-        "| room | mistakes | noticed | equivalent | open | score |",
+        "| area | mistakes | noticed | equivalent | open | score |",
         "|---|---|---|---|---|---|",
     ]
     for name, some in rows:
@@ -278,6 +327,8 @@ def page(fates: list[Fate], verdicts: dict[str, Judged], seed: int, when: date, 
             lines.append(f"- {title}: {_place(fate.mutation)}{': ' + reason if reason else ''}")
     if not survivors:
         lines.append("None.")
+    if lots:
+        lines += lots_table(lots)
     since = [judged for judged in verdicts.values() if judged.test]
     if since:
         lines += ["", "## Survivors of earlier runs that a test notices since", ""]
@@ -301,7 +352,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=0.0, help="time after which none is begun (0: no limit)")
     parser.add_argument("--seed", type=int, help="of the lot (default: a fresh one, which is printed)")
     parser.add_argument("--only", default="", metavar="PATH[:LINE]", help="only mistakes of this source")
-    parser.add_argument("--room", default="", help="only mistakes of this room: " + ", ".join(r.name for r in ROOMS))
+    parser.add_argument("--area", default="", help="only mistakes of this area: " + ", ".join(r.name for r in AREAS))
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree at work (default 1)")
     parser.add_argument("--again", action="store_true", help="only those of the last run that survived and are open")
     parser.add_argument("--quick", action="store_true", help="only the tests that are nearest to the source")
@@ -310,7 +361,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help=f"write {where}")
     given = parser.parse_args(arguments)
     seed = random.SystemRandom().randrange(10**8) if given.seed is None else given.seed
-    rooms = [room for room in ROOMS if given.room in ("", room.name)]
+    areas = [area for area in AREAS if given.area in ("", area.name)]
     verdicts = read_verdicts(VERDICTS)
     fates: list[Fate] = []
     first = -1  # how many were noticed when the sample was made first
@@ -318,15 +369,15 @@ def main(arguments: list[str] | None = None) -> int:
         seed, first, before = read_log(LOG)
         fates = [fate for fate in before if fate.noticed or _verdict(fate, verdicts).equivalent]
         left = {fate.mutation.key for fate in before} - {fate.mutation.key for fate in fates}
-        chosen = [pair for pair in drawn(rooms, ROOT, 0, seed, given.only) if pair[1].key in left]
+        chosen = [pair for pair in drawn(areas, ROOT, 0, seed, given.only) if pair[1].key in left]
         gone = left - {mutation.key for _, mutation in chosen}  # their lines have changed
         fates += [fate for fate in before if fate.mutation.key in gone]
     else:
-        chosen = drawn(rooms, ROOT, given.count, seed, given.only)
+        chosen = drawn(areas, ROOT, given.count, seed, given.only)
     print(f"seed {seed}", flush=True)
     if given.list:
-        for room, mutation in chosen:
-            print(f"{room.name:12s} {mutation.path}:{mutation.line}  {mutation.what}  |  {mutation.text}")
+        for area, mutation in chosen:
+            print(f"{area.name:12s} {mutation.path}:{mutation.line}  {mutation.what}  |  {mutation.text}")
         return 0
 
     def hear(fate: Fate) -> None:
@@ -346,7 +397,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"  {fate.mutation.key}")
     if given.write:
         keep_survivors(VERDICTS, fates, verdicts, seed, date.today())
-        PAGE.write_text(page(fates, read_verdicts(VERDICTS), seed, date.today(), first), encoding="utf-8")
+        text = page(fates, read_verdicts(VERDICTS), seed, date.today(), first, read_lots(VERDICTS))
+        PAGE.write_text(text, encoding="utf-8")
     return 0
 
 

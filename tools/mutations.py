@@ -1,10 +1,12 @@
 """Small mistakes that could be made in a source: each is one piece of text to be put in the place of another.
 
 They are the slips that leave a program running and change what it does: another comparison or sign, a factor of two,
-an index beside the right one, the first for the last, a part of a condition, of a tuple or of a call that is missing,
-an argument in the place of another of its type, one turn of a loop less, a line that is missing. Left alone is what
-decides no result: docstrings and annotations, messages, checks that only raise (bad input has tests of its own),
-representations, and numbers so small or large that they are thresholds of rounding.
+an index beside the right one, the first for the last, a term or a factor that is missing, a part of a condition, of a
+tuple or of a call that is missing, a copy that is not made, an argument in the place of another of its type, two
+arguments exchanged, one turn of a loop less, a line that is missing. Left alone is what decides no result: docstrings
+and annotations, messages and lines that only print, checks that only raise (bad input has tests of its own),
+representations, numbers that a module or a class names by themselves (limits and tolerances), and numbers so small or
+large that they are thresholds of rounding.
 """
 
 from __future__ import annotations
@@ -39,6 +41,9 @@ _NO_FORMULA = (
     "positive",
     "choice",
 )  # how names of such functions begin
+
+_PRINTS = ("print", "echo", "secho")
+_ANY_ORDER = ("isinstance", "min", "max", "minimum", "maximum", "range", "zip", "gcd", "isclose", "allclose", "hypot")
 
 #: Numbers outside this range (but 0) are thresholds.
 SMALL, LARGE = 1e-6, 1e6
@@ -87,7 +92,7 @@ def mutations(source: bytes, path: str) -> list[Mutation]:
     r"""All mistakes that could be made in a source, in the order of its text.
 
     >>> [found.what for found in mutations(b"def f(x):\n    return x + 1 if x < 0 else 2.5", "a.py")]
-    ['+ -> -', '1 -> 2', '< -> <=', '< -> >=', '0 -> 1', '2.5 -> 5.0']
+    ['x + 1 -> x', '+ -> -', '1 -> 2', '< -> <=', '< -> >=', '0 -> 1', '2.5 -> 5.0']
     >>> [found.what for found in mutations(b"f(x or y, k=last[-1])", "a.py")][1:]
     ['x or y -> x', 'x or y -> y', 'or -> and', ', k=last[-1] -> nothing', '-1 -> (1)', '-1 -> 0', '1 -> 2']
     """
@@ -157,13 +162,13 @@ class _Finder(ast.NodeVisitor):
         """Nothing to be changed."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
+        if node.value is not None and not _is_text(node.value):
             self.visit(node.value)
             if not isinstance(node.target, ast.Name):
                 self._whole(node, "pass")
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._body(node.body)
+        self._named(node.body)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.name == "__post_init__" or node.name.lstrip("_").startswith(_NO_FORMULA):
@@ -177,13 +182,17 @@ class _Finder(ast.NodeVisitor):
         self._returns, self._alike = before
 
     def visit_Module(self, node: ast.Module) -> None:
-        self._body(node.body)
+        self._named(node.body)
 
     def _body(self, body: list[ast.stmt]) -> None:
         for k, statement in enumerate(body):
             if k == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 continue  # a docstring
             self.visit(statement)
+
+    def _named(self, body: list[ast.stmt]) -> None:
+        """The body of a module or a class, without numbers that stand there by themselves."""
+        self._body([s for s in body if not (isinstance(s, (ast.Assign, ast.AnnAssign)) and _is_number(s.value))])
 
     # -- mistakes --------------------------------------------------------------------------------------
 
@@ -199,6 +208,8 @@ class _Finder(ast.NodeVisitor):
         symbol = _SYMBOLS.get(type(node.op), "")
         if symbol in _ARITHMETIC and not any(_is_text(side) for side in (node.left, node.right)):
             self._between(node.left, node.right, symbol, _ARITHMETIC[symbol])
+            if symbol in "+-*/":
+                self._whole(node, self._text(node.left))
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
@@ -267,6 +278,12 @@ class _Finder(ast.NodeVisitor):
                 self._whole(node, self._text(argument))
         if name in _EXTREMES and not (node.args or node.keywords) and isinstance(node.func, ast.Attribute):
             self._add(self._end(node.func.value), self._end(node), "[0]")
+        if name == "copy" and not (node.args or node.keywords) and isinstance(node.func, ast.Attribute):
+            self._add(self._end(node.func.value), self._end(node), "")
+        if len(node.args) == 2 and name not in _ANY_ORDER and all(isinstance(a, ast.Name) for a in node.args):
+            first, second = node.args
+            between = self.source[self._end(first) : self._begin(second)].decode()
+            self._add(self._begin(first), self._end(second), self._text(second) + between + self._text(first))
         if name == "range":
             last = node.args[-1 if len(node.args) == 1 else 1]
             self._whole(last, f"{self._text(last)} - 1")
@@ -285,6 +302,8 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if _is_text(node.value):
+            return
         if not any(isinstance(target, (ast.Name, ast.Tuple)) for target in node.targets):
             self._whole(node, "pass")
         self.generic_visit(node)
@@ -292,7 +311,7 @@ class _Finder(ast.NodeVisitor):
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Call):
             name = ast.unparse(node.value.func).rpartition(".")[2]
-            if name.lstrip("_").startswith(_NO_FORMULA):
+            if name in _PRINTS or name.lstrip("_").startswith(_NO_FORMULA):
                 return
             self._whole(node, "pass")
         self.generic_visit(node)
@@ -339,3 +358,8 @@ def _alike(arguments: list[ast.arg]) -> dict[str, str]:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    number = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(number, ast.Constant) and type(number.value) in (int, float)

@@ -4,7 +4,7 @@
     python -m tools.notebooks --check    say which do not agree with their pages; exit code 1 if any
 
 Blocks of Python become code cells, what stands between them becomes text cells. The page is the source: it reads well
-on a code host and in a change, and is a page of the site; the notebook is for whoever wants to run it. No outputs are
+on a code host and in a change, and is a page of the site; the notebook is for running. No outputs are
 kept, and the names of cells follow from their places, so that the same page always gives the same bytes (jupytext,
 which does the same in general, gives cells random names).
 """

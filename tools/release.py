@@ -1,11 +1,11 @@
-"""Is this tree fit for a release? Builds wheel and sdist and uses them as a stranger would, on every Python at hand.
+"""Is this tree fit for a release? Builds wheel and sdist and uses them as a user would, on every Python at hand.
 
-    python tools/release.py                       every Python from 3.11 that is found here
-    python tools/release.py --python python3.12   only this one (may be given several times)
+    python -m tools.release                       every Python from 3.11 that is found here
+    python -m tools.release --python python3.12   only this one (may be given several times)
 
 Each Python gets an empty environment with the wheel and what it depends on, taken as wheels and with no compiler in
-sight; the first one also gets the sdist. There the README's Python blocks, its commands on a system file and `cosolve
-demo` must run. The files stay in dist/.
+sight; the first one also gets the sdist. There the README's Python blocks, its commands on a system file, `cosolve
+demo`, and all commands of README and getting started must run (`newcomer.py`). The files stay in dist/.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from tools.newcomer import Failed, everything
+
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST, NEWEST = 11, 14  # of Python 3: what is looked for
 LIMIT = 1800.0  # seconds for one command
@@ -36,10 +38,6 @@ COMMANDS = (
     ("demo",),
 )
 _WHO = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.executable)"
-
-
-class Failed(Exception):
-    """A step that did not work; the text is what it said."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +175,8 @@ def use(python: Python, package: Path, folder: Path) -> None:
         shutil.copy(Path(file).parent / "_gallery/examples/two_mass" / name, work)
     for command in COMMANDS:
         call(scripts / "cosolve", *command, cwd=work, env=env)
+    for _ in everything(scripts, folder / "newcomer"):
+        pass
     for name in ("masses.png", "result.h5", "report.html", "cosolve-demo/report.html"):
         if not (work / name).exists():
             raise Failed(f"{name} was not written")

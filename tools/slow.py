@@ -4,12 +4,15 @@
     python -m tools.slow --minutes 5     one shard of five minutes
     python -m tools.slow --due           name what is due and what failed, run nothing (part of `make check`)
     python -m tools.slow --slice 3       three minutes of short ones, others at every commit; the ledger stays as it is
-    python -m tools.slow tests/trust     only tests whose name begins so, due or not
+    python -m tools.slow tests/accuracy     only tests whose name begins so, due or not
 
 The ledger is `tests/slow.csv`: test, date, commit, seconds, result and the digest of its subject. The subject of a test
-is its file, the helpers and models that the file imports, and the modules of the package that they name (`cs.Jacobi`:
-the file that defines it). A test is due when it never ran, when its subject has changed since, or when its last run is
-more than a week of commits old.
+is the code of its file, of the helpers and models that the file imports, and of the modules of the package that they
+name (`cs.Jacobi`: the file that defines it) unless more than a tenth of the files with slow tests name them: what all
+run through says nothing about one. Names, texts, imports and places do not count, numbers and statements do: a new
+name in the whole tree makes nothing due. A test is due when it never ran, when it failed, when its subject has changed
+since, or when its last run is more than a week of commits old. `--due` collects nothing: of a file that the ledger does
+not know it counts one test.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import date, timedelta
 from functools import cache
 from hashlib import sha256
@@ -36,6 +39,8 @@ PAGE = ROOT / "docs" / "validation" / "slow.md"
 WEEK = timedelta(days=7)
 UNKNOWN = 3.0  # seconds that a test is expected to take which has never run
 LONGEST_IN_SLICE = 30.0  # seconds
+COMMON = 0.1  # share of the files with slow tests
+NEVER = "never run"
 JOBS = 2
 
 
@@ -75,50 +80,55 @@ def write_ledger(entries: Iterable[Entry], path: Path = LEDGER) -> None:
 
 
 @cache
-def public_names() -> dict[str, str]:
-    """The module of each public name of the package, read from its stub."""
-    package = "cosolve"
-    tree = ast.parse((ROOT / "src" / package / "__init__.pyi").read_text(encoding="utf-8"))
-    found: dict[str, str] = {}
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {alias.asname or alias.name: f"{package}.{node.module}" for alias in node.names}
-    return found
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())
 
 
-def _file(module: str) -> Path | None:
-    """The source of a module of this tree."""
+def _file(module: str, name: str = "") -> Path | None:
+    """The source of a module of this tree; of one that only lists names, the module that defines this name."""
     base = ROOT / "src" if module.split(".")[0] == "cosolve" else ROOT
-    for path in (
-        base.joinpath(*module.split(".")).with_suffix(".py"),
-        base.joinpath(*module.split("."), "__init__.py"),
-    ):
-        if path.is_file():
-            return path
-    return None
+    path = base.joinpath(*module.split("."))
+    is_package = (path / "__init__.py").is_file()
+    source = path / "__init__.py" if is_package else path.with_suffix(".py")
+    if not source.is_file():
+        return None
+    stub = source.with_suffix(".pyi")
+    inside = module if is_package else module.rpartition(".")[0]
+    for node in _tree(stub if stub.is_file() else source).body if name and (is_package or stub.is_file()) else ():
+        if isinstance(node, ast.ImportFrom) and any(name == (alias.asname or alias.name) for alias in node.names):
+            if node.module is None:
+                return None  # a module that lists names
+            return _file(f"{inside}.{node.module}" if node.level else node.module, name)
+    return source
 
 
 @cache
 def _imports(path: Path) -> frozenset[Path]:
     """The files of this tree that a file names: imported modules, and what `cs.` names of the package."""
-    tree = ast.parse(path.read_bytes())
-    modules: set[str] = set()
-    for node in ast.walk(tree):
+    named: set[tuple[str, str]] = set()
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
+            named |= {(alias.name, "") for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "cs":
-            modules.add(public_names().get(node.attr, ""))
+            named |= {(node.module, alias.name) for alias in node.names}
+            named |= {(f"{node.module}.{alias.name}", "") for alias in node.names}
+        elif isinstance(node, ast.Attribute):
+            first, *inner = ast.unparse(node.value).split(".") if _is_dotted(node.value) else [""]
+            if first == "cs":
+                named.add((".".join(["cosolve", *inner]), node.attr))
     roots = ("cosolve", "tests", "examples", "campaigns", "benchmarks", "tools")
-    found = {_file(module) for module in modules if module.split(".")[0] in roots and module != "cosolve"}
+    found = {_file(*name) for name in named if name[0].split(".")[0] in roots}
     return frozenset(path for path in found if path is not None)
 
 
+def _is_dotted(node: ast.AST) -> bool:
+    """Whether this is a name, or names with dots between them."""
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_dotted(node.value))
+
+
 @cache
-def subject(test_file: str) -> str:
-    """A digest of everything that a test file is about."""
-    start = ROOT / test_file
+def _reached(start: Path) -> frozenset[Path]:
+    """A file, the helpers and models that it needs, and the modules of the package that these name."""
     seen, waiting = {start}, [start]
     while waiting:
         path = waiting.pop()
@@ -127,21 +137,84 @@ def subject(test_file: str) -> str:
         new = _imports(path) - seen
         seen |= new
         waiting += new
-    digest = sha256()
-    for path in sorted(seen):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:8]
+    return frozenset(seen)
 
 
-def why_due(test: str, entry: Entry | None, today: date) -> str:
+@cache
+def files_with_slow_tests() -> tuple[str, ...]:
+    """Test files in which something is marked as slow."""
+    found = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        words = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.Attribute))
+        if any(ast.unparse(word) in ("pytest.mark.slow", "pytest.mark.sample") for word in words):
+            found.append(path.relative_to(ROOT).as_posix())
+    return tuple(found)
+
+
+@cache
+def _common() -> frozenset[Path]:
+    """Modules of the package that so many tests name that they are the subject of none."""
+    files = files_with_slow_tests()
+    count = Counter(path for file in files for path in _reached(ROOT / file))
+    return frozenset(
+        p for p, n in count.items() if p.is_relative_to(ROOT / "src") and n > max(1.0, COMMON * len(files))
+    )
+
+
+@cache
+def _code(path: Path) -> str:
+    """The shape of a file's code and its numbers, without names, texts and imports."""
+    nodes = list(ast.walk(_tree(path)))
+    idle: set[ast.AST] = {n.value for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)}
+    idle |= {node.value for node in nodes if isinstance(node, ast.Attribute) and _is_dotted(node)}
+    found: list[str] = []
+    for node in nodes:
+        if node in idle or isinstance(node, ast.Import | ast.ImportFrom | ast.alias | ast.expr_context):
+            continue
+        if isinstance(node, ast.Constant):
+            found.append("text" if isinstance(node.value, str) else repr(node.value))
+        elif not (isinstance(node, ast.Expr) and node.value in idle):
+            found.append("Name" if _is_dotted(node) else type(node).__name__)
+    return sha256(" ".join(found).encode()).hexdigest()
+
+
+@cache
+def subject(test_file: str) -> str:
+    """A digest of what a test file is about; empty where there is no such file."""
+    if not (ROOT / test_file).is_file():
+        return ""
+    codes = sorted(_code(path) for path in _reached(ROOT / test_file) - _common())
+    return sha256(" ".join(codes).encode()).hexdigest()[:8]
+
+
+def why_due(entry: Entry, today: date) -> str:
     """Why a test should run again; empty where it need not."""
-    if entry is None:
-        return "never run"
-    if entry.subject != subject(test.partition("::")[0]):
-        return "its subject has changed"
+    if entry.result == NEVER:
+        return NEVER
+    if entry.subject != subject(entry.test.partition("::")[0]):
+        return "with a changed subject"
     if entry.result == "failed":
-        return "it failed"
+        return "failed"
     return "more than a week old" if date.fromisoformat(entry.date) + WEEK < today else ""
+
+
+def of_tests(tests: Iterable[str], ledger: dict[str, Entry], moved: dict[str, str]) -> dict[str, Entry]:
+    """The ledger of these tests: also what ran in a file that stands elsewhere now, and what never ran."""
+    before = {}
+    for name, entry in ledger.items():
+        file, colons, rest = name.partition("::")
+        before[moved.get(file, file) + colons + rest] = entry
+    never = Entry("", "", "", 0.0, NEVER, "")
+    return {test: replace(ledger.get(test) or before.get(test) or never, test=test) for test in tests}
+
+
+def moved_files() -> dict[str, str]:
+    """Where test files went that are at their places no more."""
+    found: dict[str, str] = {}
+    for line in _git("log", "--diff-filter=R", "--name-status", "--format=", "--", "tests").splitlines():
+        _, old, new = line.split("\t")
+        found.setdefault(old, found.get(new, new))  # the newest commit comes first
+    return {old: new for old, new in found.items() if not (ROOT / old).exists()}
 
 
 # -- running -----------------------------------------------------------------------------------------------
@@ -162,7 +235,7 @@ def shard(tests: Iterable[str], ledger: dict[str, Entry], minutes: float) -> lis
     chosen: list[str] = []
     left = 60.0 * minutes * JOBS
     for test in tests:
-        left -= ledger[test].seconds if test in ledger else UNKNOWN
+        left -= UNKNOWN if ledger[test].result == NEVER else ledger[test].seconds
         if chosen and left < 0.0:
             break
         chosen.append(test)
@@ -269,17 +342,23 @@ def page(entries: Iterable[Entry]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def tell(tests: list[str], ledger: dict[str, Entry]) -> int:
-    """Name what is due, by folder and reason, and what failed; 1 where something failed and has not changed since."""
+def tell(ledger: dict[str, Entry]) -> int:
+    """How many are due and why, where most of them are, what failed; 1 where something failed and has not changed."""
     today = date.fromisoformat(_git("log", "-1", "--format=%cs"))
-    reasons = {test: why_due(test, ledger.get(test), today) for test in tests}
-    due = Counter(("/".join(test.partition("::")[0].split("/")[:2]), why) for test, why in reasons.items() if why)
-    failed = [test for test, why in reasons.items() if why == "it failed"]
-    print(f"slow tests: {len(tests)}, of which {sum(due.values())} are due (make slow)")
-    for (folder, why), count in sorted(due.items()):
-        print(f"  {folder}: {count}, {why}")
-    for test in failed:
+    unknown = set(files_with_slow_tests()) - {test.partition("::")[0] for test in ledger}
+    ledger = ledger | of_tests(unknown, {}, {})
+    reasons = {test: why for test, entry in ledger.items() if (why := why_due(entry, today))}
+    failed = [test for test, why in reasons.items() if why == "failed"]
+    why = ", ".join(f"{n} {reason}" for reason, n in Counter(reasons.values()).most_common())
+    print(f"slow tests: {len(ledger)}, due {len(reasons)} (make slow){': ' * bool(why)}{why}")
+    folders = Counter("/".join(test.partition("::")[0].split("/")[:2]) for test in reasons).most_common()
+    if folders:
+        most = ", ".join(f"{folder} {n}" for folder, n in folders[:4])
+        print(f"  by folder: {most}" + f" and {len(folders) - 4} more" * (len(folders) > 4))
+    for test in failed[:2]:
         print(f"  FAILED at {ledger[test].commit}: {test}")
+    if failed[2:]:
+        print(f"  and {len(failed) - 2} more that failed, see {LEDGER.relative_to(ROOT)}")
     return 1 if failed else 0
 
 
@@ -291,22 +370,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--slice", type=float, default=0.0, help="so many minutes of tests, others at every commit")
     parser.add_argument("--due", action="store_true", help="name what is due and what failed, run nothing")
     given = parser.parse_args(arguments)
-    ledger, tests = read_ledger(), collected()
     if given.due:
-        return tell(tests, ledger)
+        return tell(read_ledger())
+    ledger = of_tests(collected(), read_ledger(), moved_files())
     if given.slice:
-        short = [test for test in tests if test in ledger and ledger[test].seconds < LONGEST_IN_SLICE]
+        short = [test for test, last in ledger.items() if last.result != NEVER and last.seconds < LONGEST_IN_SLICE]
         first = int(_git("rev-list", "--count", "HEAD")) * 997 % max(1, len(short))
         with tempfile.TemporaryDirectory(prefix="slow-") as folder:
             return run(shard(short[first:] + short[:first], ledger, given.slice), Path(folder) / "log")
-    gone = set(ledger) - set(tests)
-    ledger = {test: entry for test, entry in ledger.items() if test not in gone}
     today = date.today()
     if given.only:
-        wanted = [test for test in tests if test.startswith(tuple(given.only))]
+        wanted = [test for test in ledger if test.startswith(tuple(given.only))]
     else:
-        wanted = [test for test in tests if why_due(test, ledger.get(test), today)]
-        wanted.sort(key=lambda test: ledger[test].date if test in ledger else "")
+        wanted = [test for test, last in ledger.items() if why_due(last, today)]
+        wanted.sort(key=lambda test: ledger[test].date)
     began = time.monotonic()
     while wanted:
         some = shard(wanted, ledger, given.minutes or 20.0)
@@ -316,7 +393,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.minutes:
             break
     write_ledger(ledger.values())
-    return tell(tests, ledger)
+    return tell(ledger)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def _constrained() -> dict[str, Any]:
 
 
 def restarted(plugin: str, rtol: float, D: float = 0.0) -> dict[str, Any]:
-    """Macro step after macro step, each crossed twice from the same state."""
+    """Macro step after macro step, each advanced twice from the same state."""
     key = plugin, rtol, D
     if key not in _MADE:
         problem = _constrained() if plugin == "idas" else _smooth(D)

@@ -1,4 +1,4 @@
-"""cosolve on the cheap pair: two FMUs in the compiled loop and in the readable engine, and Python subsystems."""
+"""cosolve on the cheap pair: two FMUs in the compiled loop and in the Python engine, and Python subsystems."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def semi_implicit(
 
 
 def python_subsystems(steps: int, H: float) -> dict[str, Any]:
-    """Python-defined subsystems in the readable engine; the same crossings in a bare loop are taken off."""
+    """Python-defined subsystems in the Python engine; the same subsystem steps in a bare loop are taken off."""
     one, two = Plain(False, H), Plain(True, H)
     system = cs.System({"one": one, "two": two})
     system.connect("one.x", "two.x1")

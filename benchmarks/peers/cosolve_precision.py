@@ -12,7 +12,7 @@ import cosolve as cs
 _SYSTEMS: dict[str, cs.System] = {}
 
 
-def crossed(built: dict[str, Any], steps: int, method: str, T: float) -> dict[str, Any]:
+def advanced(built: dict[str, Any], steps: int, method: str, T: float) -> dict[str, Any]:
     """One run; `method` is an expression such as `SemiImplicit(2)`."""
     if not _SYSTEMS:
         system = cs.System(
@@ -31,4 +31,4 @@ def crossed(built: dict[str, Any], steps: int, method: str, T: float) -> dict[st
 
 
 if __name__ == "__main__":
-    serve({"crossed": crossed}, "cosolve")
+    serve({"advanced": advanced}, "cosolve")

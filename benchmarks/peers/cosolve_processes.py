@@ -23,7 +23,7 @@ import cosolve as cs
 
 
 def linear(owns_spring: bool) -> cs.Linear:
-    """A mass that compiled code can cross, here or there."""
+    """A mass that compiled code can advance, here or there."""
     c, d = (o.C + o.CK, o.D + o.DK) if owns_spring else (o.C, o.D)
     A = np.array([[0.0, 1.0], [-c, -d]]) / o.M
     A[0] *= o.M
@@ -40,7 +40,7 @@ def second_mass() -> Plain:
 
 
 @contextmanager
-def remote() -> Iterator[cs.Remote]:
+def remote() -> Iterator[cs.remote.Remote]:
     """The second mass behind `cosolve serve` on this machine."""
     command = [sys.executable, "-c", "from cosolve.cli import main; main()", "serve", f"{__file__}:second_mass"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -49,7 +49,7 @@ def remote() -> Iterator[cs.Remote]:
             assert server.stdout is not None
             server.stdout.readline()
             _, address, _, key, _ = server.stdout.readline().split("'")
-            far = cs.Remote(address, key=key, timeout=60.0)
+            far = cs.remote.Remote(address, key=key, timeout=60.0)
             yield far
             far.close()
         finally:
@@ -73,8 +73,10 @@ def apart(
     far: dict[str, Any] = {"transport": transport, "timeout": 60.0}
     make = partial(Plain, h=H) if python else linear
     with ExitStack() as stack:
-        one = cs.Isolated(partial(make, False), **far) if masses == 2 else make(False)
-        two = stack.enter_context(remote()) if transport == "network" else cs.Isolated(partial(make, True), **far)
+        one = cs.remote.Isolated(partial(make, False), **far) if masses == 2 else make(False)
+        two = (
+            stack.enter_context(remote()) if transport == "network" else cs.remote.Isolated(partial(make, True), **far)
+        )
         system = cs.System({"one": one, "two": two})
         system.connect("one.x", "two.x1")
         system.connect("one.v", "two.v1")
@@ -86,7 +88,7 @@ def apart(
         seconds = (perf_counter() - began) / steps
         answer = [float(result[name][-1]) for name in ("one.x", "one.v", "two.x", "two.v")]
         for part in (one, two):
-            if isinstance(part, cs.Isolated):
+            if isinstance(part, cs.remote.Isolated):
                 part.close()
     return {"seconds": seconds, "answer": answer}
 

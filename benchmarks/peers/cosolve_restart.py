@@ -45,10 +45,10 @@ def _jax_ode(h: float, D: float) -> cs.JaxOde:
     )
 
 
-def _multibody(rtol: float) -> cs.MultibodySubsystem:
+def _multibody(rtol: float) -> cs.multibody.MultibodySubsystem:
     """Two rods as rigid bodies in space: Euler parameters, ten constraints."""
     x1, y1, p1, x2, y2, p2 = p.absolute(*p.START[:2])
-    model = cs.MultibodyModel(gravity=[0.0, -p.G, 0.0])
+    model = cs.multibody.MultibodyModel(gravity=[0.0, -p.G, 0.0])
 
     def turned(angle: float) -> list[float]:  # about z, which is the axis of revolute joints
         return [float(np.cos(angle / 2)), 0.0, 0.0, float(np.sin(angle / 2))]
@@ -60,10 +60,10 @@ def _multibody(rtol: float) -> cs.MultibodySubsystem:
         model.marker(marker, body, [0.0, at, 0.0])
     model.joint("hinge", "revolute", "top1", "ground")
     model.joint("elbow", "revolute", "end1", "top2")
-    return cs.MultibodySubsystem(model, ports=[("one", ["force"])], rtol=rtol, atol=rtol * 1e-2)
+    return cs.multibody.MultibodySubsystem(model, ports=[("one", ["force"])], rtol=rtol, atol=rtol * 1e-2)
 
 
-def _angles(body: cs.MultibodySubsystem) -> list[float]:
+def _angles(body: cs.multibody.MultibodySubsystem) -> list[float]:
     """The planar state: angles and rates."""
     found = [body.state_of(name) for name in ("one", "two")]
     return [*(2.0 * float(np.arctan2(z[6], z[3])) for z in found), *(float(z[12]) for z in found)]
@@ -95,7 +95,9 @@ def called(kind: str, rtol: float = 1e-6, D: float = 0.0) -> dict[str, Any]:
         part.restore(state)
         part.advance(t0, t1, signal)
     seconds = (perf_counter() - began) / steps / 2
-    answer = _angles(part) if isinstance(part, cs.MultibodySubsystem) else [float(v) for v in part.get_state()]
+    answer = (
+        _angles(part) if isinstance(part, cs.multibody.MultibodySubsystem) else [float(v) for v in part.get_state()]
+    )
     return {"seconds": seconds, "answer": answer}
 
 
@@ -110,7 +112,7 @@ def compiled(kind: str, rtol: float = 1e-6, D: float = 0.0, rounds: int = 20) ->
         system.law(f"two.{takes}", law, of=[f"one.{gives}"])
         _SYSTEMS[key] = system
     system = _SYSTEMS[key]
-    why = cs.why_not_compiled(system, cs.Jacobi(0), p.H)
+    why = cs.analysis.why_not_compiled(system, cs.Jacobi(0), p.H)
     if why:
         raise ValueError(why)
     steps, seconds, inside = 0, 0.0, 0.0

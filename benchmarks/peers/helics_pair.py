@@ -31,7 +31,7 @@ def _federate(name: str, core: str, broker: str, H: float, own: tuple[str, ...],
     return federate, out, into
 
 
-def _cross(side: str, core: str, broker: str, steps: int, H: float) -> tuple[float, Mass]:
+def _advance(side: str, core: str, broker: str, steps: int, H: float) -> tuple[float, Mass]:
     owns_spring = side == "two"
     mass = Mass(owns_spring, H)
     names = (("F",), ("x1", "v1")) if owns_spring else (("x1", "v1"), ("F",))
@@ -71,7 +71,7 @@ def apart(steps: int, H: float, core: str) -> dict[str, Any]:
     order = [sys.executable, __file__, core, name, str(steps), repr(H)]
     other = subprocess.Popen(order, stdout=subprocess.PIPE, text=True)
     try:
-        seconds, mass = _cross("one", core, name, steps, H)
+        seconds, mass = _advance("one", core, name, steps, H)
         x2, v2 = (float(v) for v in other.communicate(timeout=60)[0].split())
     finally:
         if other.poll() is None:
@@ -84,7 +84,7 @@ def apart(steps: int, H: float, core: str) -> dict[str, Any]:
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         _, core, broker, steps, H = sys.argv
-        _, mass = _cross("two", core, broker, int(steps), float(H))
+        _, mass = _advance("two", core, broker, int(steps), float(H))
         print(repr(mass.x), repr(mass.v))
     else:
         serve({"apart": apart}, "helics")

@@ -14,7 +14,7 @@ from serve import serve
 
 
 def restarted(rtol: float, D: float = 0.0) -> dict[str, Any]:
-    """Macro step after macro step, each crossed twice from the same state."""
+    """Macro step after macro step, each advanced twice from the same state."""
     inner = accelerations()
 
     @numba.cfunc(lsoda_sig)

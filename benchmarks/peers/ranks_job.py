@@ -17,7 +17,9 @@ import cosolve as cs
 
 
 def main(steps: int, H: float) -> None:
-    ranks = cs.on_ranks({"one": partial(Plain, False, h=H), "two": partial(Plain, True, h=H)}, placement={"two": 1})
+    ranks = cs.remote.on_ranks(
+        {"one": partial(Plain, False, h=H), "two": partial(Plain, True, h=H)}, placement={"two": 1}
+    )
     system = cs.System(ranks.subsystems)
     system.connect("one.x", "two.x1")
     system.connect("one.v", "two.v1")

@@ -20,7 +20,7 @@ def reference(D: float = 0.0) -> list[float]:
 
 
 def restarted(method: str, rtol: float, D: float = 0.0, twice: bool = True) -> dict[str, Any]:
-    """Macro step after macro step, each crossed twice from the same state."""
+    """Macro step after macro step, each advanced twice from the same state."""
     function, x = rhs(D), np.array(p.START)
     function(0.0, x)
     steps, times = round(p.T_END / p.H), 2 if twice else 1

@@ -1,4 +1,4 @@
-/* One mass of the two-mass oscillator as an FMI 2.0 co-simulation FMU, crossed exactly for inputs that are polynomials of
+/* One mass of the two-mass oscillator as an FMI 2.0 co-simulation FMU, advanced exactly for inputs that are polynomials of
  * degree 3 or less over the step.
  *
  * VARIANT 0 takes the force f; VARIANT 1 owns the coupling spring: it takes the motion of the other mass and gives the

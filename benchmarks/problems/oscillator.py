@@ -1,4 +1,4 @@
-"""The cheap pair: two masses between walls, joined by a spring and a damper, crossed exactly for held inputs.
+"""The cheap pair: two masses between walls, joined by a spring and a damper, advanced exactly for held inputs.
 
 Force/displacement: `one` takes the force and gives its motion, `two` owns the coupling spring. Weakly damped, so that
 the motion lives on for a million macro steps; `two` starts deflected, and the start value 0 of every input fits.
@@ -25,7 +25,7 @@ def propagation(c: float, d: float, h: float) -> tuple[tuple[float, float], tupl
 
 
 class Mass:
-    """A mass for masters that want Python: `step` crosses `h` with held inputs."""
+    """A mass for masters that want Python: `step` advances `h` with held inputs."""
 
     def __init__(self, owns_spring: bool, h: float = H) -> None:
         self.owns_spring = owns_spring
@@ -34,7 +34,7 @@ class Mass:
         self.x, self.v = (X2 if owns_spring else 0.0), 0.0
 
     def step(self, force: float) -> None:
-        """Cross one macro step under this force."""
+        """Advance over one macro step under this force."""
         x, v = self.x, self.v
         self.x, self.v = self.a * x + self.b * v + self.f * force, self.c * x + self.d * v + self.g * force
 

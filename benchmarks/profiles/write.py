@@ -67,7 +67,7 @@ def profiled(name: str, what: str, system: cs.System, method: cs.Method, steps: 
     pstats.Stats(watch, stream=text).sort_stats("tottime").print_stats(16)
     lines = [f"{what}; {steps} macro steps", f"undisturbed: {times[k] * 1e9:.0f} ns per step (median of 5)"]
     if compiled:
-        lines.append(f"  of them inside compiled chunks and their books: {inside[k] * 1e9:.0f} ns")
+        lines.append(f"  of them inside compiled chunks and their counters: {inside[k] * 1e9:.0f} ns")
     table = re.sub(r"\S*/(cosolve|site-packages|benchmarks|python3\.\d+)/", r"\1/", text.getvalue())
     kept = [line.rstrip() for line in table.splitlines() if line.strip()]
     (HERE / f"{name}.txt").write_text("\n".join([*lines, "", *kept[2:]]) + "\n")
@@ -82,8 +82,8 @@ def main() -> None:
     rollback = cs.SemiImplicit(0, jacobian="difference")
     profiled("compiled_rollback", "two FMUs, rollback, compiled", forces(files["mass_force"]), rollback, 100_000, True)
     plain = pair(Plain(False, o.H), Plain(True, o.H))
-    profiled("readable_engine", "Python subsystems, Jacobi, readable engine", plain, cs.Jacobi(0), 20_000, False)
-    far = cs.Isolated(partial(Plain, True, o.H), timeout=60.0)
+    profiled("readable_engine", "Python subsystems, Jacobi, Python engine", plain, cs.Jacobi(0), 20_000, False)
+    far = cs.remote.Isolated(partial(Plain, True, o.H), timeout=60.0)
     apart = pair(Plain(False, o.H), far)
     profiled("processes", "one mass in a process of its own, shared memory", apart, cs.Jacobi(0), 5000, False)
     profiled("processes_callback", "the same, compiled loop that calls Python back", apart, cs.Jacobi(0), 20_000, True)

@@ -42,7 +42,7 @@ def _explicit(bench: Bench, built: dict[str, Any]) -> Section:
             {**common, "case": "jacobi_recorded", "built": built, "steps": long},
         ),
         "**cosolve, compiled loop**": ("cosolve_pair", {**common, "built": built, "steps": long}),
-        "cosolve, readable engine": ("cosolve_pair", {**common, "built": built, "steps": short, "compiled": False}),
+        "cosolve, Python engine": ("cosolve_pair", {**common, "built": built, "steps": short, "compiled": False}),
         "FMPy loop (`FMU2Slave`)": ("fmpy_loop", {**common, "built": built, "steps": short}),
         "libcosim": ("libcosim", {**common, "built": built, "steps": short}),
         "CoFmuPy": ("cofmupy_master", {**common, "built": built, "steps": few}),
@@ -98,7 +98,7 @@ def _inside(ours: Sample, master: Sample) -> list[str]:
     share = ratio(ours, master, key="inside")
     return [
         f"Of {whole * 1e9:.0f} ns per step, {inside * 1e9:.0f} ns are spent inside compiled chunks ({share} times the "
-        f"C master) and {(whole - inside) * 1e9:.0f} ns on rows, books and the run around them.",
+        f"C master) and {(whole - inside) * 1e9:.0f} ns on rows, counters and the run around them.",
         "",
     ]
 
@@ -109,7 +109,7 @@ def _rollback(bench: Bench, built: dict[str, Any]) -> Section:
     jobs = {
         "C master": ("c_master", {**common, "case": "semi_implicit", "steps": long}),
         "**cosolve, compiled loop**": ("cosolve_pair", {**common, "case": "semi_implicit", "steps": long}),
-        "cosolve, readable engine": (
+        "cosolve, Python engine": (
             "cosolve_pair",
             {**common, "case": "semi_implicit", "steps": short, "compiled": False},
         ),
@@ -125,7 +125,7 @@ def _rollback(bench: Bench, built: dict[str, Any]) -> Section:
         right = o.semi_implicit(int(str(jobs[label][1]["steps"])))
         same = agrees(sample.answer, right) if sample.runs and "Jacobi" not in label else ""
         rows.append([label, *timed(sample), str(ratio(sample, master) or ""), same])
-    for sample in (ours, samples["C master"]):  # three sweeps of two crossings per step
+    for sample in (ours, samples["C master"]):  # three sweeps of two subsystem steps per step
         for run in sample.runs:
             run["sweep"] = run["seconds"] / 3.0
     sweeps = ratio(ours, plain, key="sweep")
@@ -153,9 +153,9 @@ def _python(bench: Bench, built: dict[str, Any]) -> Section:
     }
     samples = bench.interleave(jobs)
     ours, fmpy = samples["cosolve, Python-defined subsystems"], samples["FMPy loop"]
-    section = Section("PF-3: Python-defined subsystems in the readable engine")
+    section = Section("PF-3: Python-defined subsystems in the Python engine")
     section.text = [
-        "The pair as two Python classes. Overhead: a macro step of `simulate` less the same crossings called in a bare "
+        "The pair as two Python classes. Overhead: a macro step of `simulate` less the same calls in a bare "
         "loop; next to it the whole step of the FMPy loop.",
         "",
         *table(["", "per step", "range"], [[label, *timed(sample)] for label, sample in samples.items()]),

@@ -58,7 +58,7 @@ def _oscillator(bench: Bench) -> Section:
     jobs: dict[str, tuple[str, dict[str, Any]]] = {}
     for method in OURS:
         for steps in ours:
-            order = {"case": "crossed", "built": built, "steps": steps, "method": method, "T": T}
+            order = {"case": "advanced", "built": built, "steps": steps, "method": method, "T": T}
             jobs[f"cosolve {method}|{steps}"] = "cosolve_precision", order
     for label, peer in LIBRARIES.items():
         for steps in theirs:

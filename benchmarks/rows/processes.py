@@ -29,28 +29,28 @@ def run(bench: Bench) -> list[Section]:
         "cosolve, three processes, compiled on all sides": ("cosolve_processes", machine),
         _TWO: ("cosolve_processes", {**called, "masses": 1}),
         "cosolve, three processes (both masses apart), Python, compiled loop": ("cosolve_processes", called),
-        "cosolve, two processes, Python on both sides, readable engine": (
+        "cosolve, two processes, Python on both sides, Python engine": (
             "cosolve_processes",
             {**common, "steps": ours, "masses": 1},
         ),
-        "cosolve, two processes, readable engine, pipe": (
+        "cosolve, two processes, Python engine, pipe": (
             "cosolve_processes",
             {**common, "steps": ours, "masses": 1, "transport": "pipe"},
         ),
-        "cosolve, one mass behind a server, readable engine, encrypted TCP": (
+        "cosolve, one mass behind a server, Python engine, encrypted TCP": (
             "cosolve_processes",
             {**common, "steps": ours, "masses": 1, "transport": "network"},
         ),
-        "cosolve, three processes, readable engine": ("cosolve_processes", {**common, "steps": ours}),
-        "cosolve, three processes, readable engine, two threads": (
+        "cosolve, three processes, Python engine": ("cosolve_processes", {**common, "steps": ours}),
+        "cosolve, three processes, Python engine, two threads": (
             "cosolve_processes",
             {**common, "steps": ours, "workers": 2},
         ),
-        "cosolve, three processes, readable engine, pipes": (
+        "cosolve, three processes, Python engine, pipes": (
             "cosolve_processes",
             {**common, "steps": ours, "transport": "pipe"},
         ),
-        "cosolve, two ranks of MPI, readable engine": ("cosolve_ranks", {**common, "steps": ours}),
+        "cosolve, two ranks of MPI, Python engine": ("cosolve_ranks", {**common, "steps": ours}),
         "cosolve, two programs that own their loops, through the hub at a local socket": (
             "cosolve_participants",
             {**common, "steps": ours},
@@ -71,15 +71,15 @@ def run(bench: Bench) -> list[Section]:
         "too (two `Linear`; FMUs and jitted `Ode` go the same way), every row checked and recorded. The federates of "
         "HELICS and mosaik are Python, and so are the masses in the other rows: classes whose `advance` a compiled "
         "loop calls back (`native = cs.Subsystem.by_callback`), as the C++ core of HELICS serves Python federates, or "
-        "which the readable engine calls. *Behind a server* is `cosolve serve` on this machine, reached as from "
+        "which the Python engine calls. *Behind a server* is `cosolve serve` on this machine, reached as from "
         "another one: TCP, both sides authenticated, every message encrypted. *Programs that own their loops* are two "
         "Python programs written for preCICE 3 and a hub between them, three processes. With fewer free cores than "
-        "processes every crossing waits for the scheduler, whoever does it.",
+        "processes every subsystem step waits for the scheduler, in either program.",
         "",
         *table(["", "per step", "range", "x HELICS", "answer agrees"], rows),
     ]
     section.text += ["", _PRECICE]
-    miss = "the machine had no second core free: what is left of a crossing are two exchanges of a cache line"
+    miss = "the machine had no second core free: what is left of a subsystem step are two exchanges of a cache line"
     compiled = ratio(helics, samples[_TWO_COMPILED])
     plain = ratio(helics, samples[_TWO])
     what = "HELICS ipc / cosolve"

@@ -68,7 +68,7 @@ def _smooth(bench: Bench, section: Section, right: list[float]) -> None:
         if good:
             found = ratio(min(good, key=lambda s: s.seconds()), ours)
     miss = (
-        "0.6 us of a crossing are the loop around it (profiles/README.md, 1): without its reference counts 1.67 us "
+        "0.6 us of a call are the loop around it (profiles/README.md, 1): without its reference counts 1.67 us "
         "instead of 2.27, which is enough; stages as fresh arrays per internal step are the next thing to go"
     )
     verdict = judge(

@@ -74,12 +74,12 @@ def _chain(bench: Bench) -> Section:
 def _memory(bench: Bench) -> Section:
     files = json.dumps(asdict(fmus.build())["fmus"])
     sizes = [(100_000, 1), (1_000_000, 1), (10_000_000, 10)] if not bench.quick else [(20_000, 1), (100_000, 1)]
-    rows, growth, trouble = [], [], ""
+    rows, growth, failure = [], [], ""
     for steps, every in sizes:
         order = [sys.executable, "-c", LONG_RUN, files, str(steps), str(every)]
         ran = subprocess.run(order, capture_output=True, text=True)
         if ran.returncode:
-            trouble = (ran.stderr.strip().splitlines() or ["no word"])[-1]
+            failure = (ran.stderr.strip().splitlines() or ["no word"])[-1]
             break
         found = json.loads(ran.stdout.splitlines()[-1])
         growth.append((found["after"] - found["before"]) / 1024)
@@ -90,11 +90,11 @@ def _memory(bench: Bench) -> Section:
         "Two FMUs, compiled loop, `save=` to HDF5; the peak of resident memory over what it is before the run (Linux).",
         "",
         *table(["macro steps", "recorded each", "more memory", "file", "per step, with the file"], rows),
-        trouble,
+        failure,
     ]
     what = f"more memory for {sizes[-1][0]:.0e} macro steps"
-    met = None if trouble else growth[-1] <= 100.0
-    section.verdicts = [Verdict("PF-9", what, f"{growth[-1]:.0f} MB" if growth else "-", "<= 100 MB", met, trouble)]
+    met = None if failure else growth[-1] <= 100.0
+    section.verdicts = [Verdict("PF-9", what, f"{growth[-1]:.0f} MB" if growth else "-", "<= 100 MB", met, failure)]
     return section
 
 

@@ -56,10 +56,10 @@ RAISED: dict[str, Callable[[Any], Any]] = {
     "raises MemoryError": _raiser(MemoryError),
     "raises SystemExit": _raiser(lambda: SystemExit(3)),
     "raises KeyboardInterrupt": _raiser(KeyboardInterrupt),
-    "raises a cosolve error": _raiser(lambda: cs.SubsystemError("the tank is empty")),
+    "raises a cosolve error": _raiser(lambda: cs.errors.SubsystemError("the tank is empty")),
     "raises a warning": _raiser(lambda: UserWarning("as filters do")),
     "recurses": _deep,
-    "asks for the end": _raiser(lambda: cs.EndOfSimulation("enough")),
+    "asks for the end": _raiser(lambda: cs.errors.EndOfSimulation("enough")),
 }
 RETURNED: dict[str, Callable[[Any], Any]] = {
     "nan": lambda y: np.full(np.size(y), np.nan),

@@ -8,7 +8,7 @@
 `asked`      ended where the subsystem asked for it, and said so
 `passed on`  Ctrl-C and `SystemExit` go through to the caller, with the rows so far
 
-and the bad ones: `SILENT` (wrong numbers, or wrong rows before the failure, without a word), `BARE` (an exception that
+and the bad ones: `SILENT` (wrong numbers, or wrong rows before the failure, silently), `BARE` (an exception that
 is not ours), `POOR` (no sentence), `HANG`, `CRASH`, `ORPHAN` (a process or a file of shared memory left behind).
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.isolated.leftovers import leftovers, stay
+from tests.process.isolated.leftovers import leftovers, stay
 from tests.processes import children, until
 
 import cosolve as cs
@@ -111,7 +111,9 @@ def _stopped(error: cs.CosolveError, reference: dict[str, Any], given: bool) -> 
         return "POOR", text
     result = getattr(error, "result", None)
     if result is None:
-        early = isinstance(error, cs.SetupError) or (isinstance(error, cs.SimulationError) and not error.time)
+        early = isinstance(error, cs.errors.SetupError) or (
+            isinstance(error, cs.errors.SimulationError) and not error.time
+        )
         return ("refused", text) if early else ("POOR", f"no result with: {text}")
     return ("sentence", text) if given or _begins(result, reference) else ("SILENT", f"wrong rows before: {text}")
 

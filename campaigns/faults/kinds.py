@@ -104,7 +104,7 @@ def _callback(place: str, deed: Deed) -> cs.System:
 
 
 def _isolated(place: str, deed: Deed) -> cs.System:
-    return _joined(cs.Isolated(partial(Called, place, deed), timeout=3.0), _jitted_spring)
+    return _joined(cs.remote.Isolated(partial(Called, place, deed), timeout=3.0), _jitted_spring)
 
 
 def _ode(place: str, deed: Deed, integrator: str = "auto") -> cs.System:
@@ -253,11 +253,11 @@ def _dynamic_static(place: str, deed: Deed) -> cs.System:
 
 
 def _multibody(place: str, deed: Deed) -> cs.System:
-    model = cs.MultibodyModel(gravity=(0.0, 0.0, 0.0))
+    model = cs.multibody.MultibodyModel(gravity=(0.0, 0.0, 0.0))
     model.body("ball", mass=1.0, inertia=[0.1, 0.1, 0.1], position=[-1.0, 0.0, 0.0])
     model.spring_damper("cord", "ball", "ground", stiffness=40.0, damping=2.0, length=0.5)
     model.load("ball", force=lambda t: deed(np.array([0.1 * np.sin(t), 0.0, 0.0])))
-    system = cs.System({"good": good(), "bad": cs.MultibodySubsystem(model, ports=[("ball", ["force"])])})
+    system = cs.System({"good": good(), "bad": cs.multibody.MultibodySubsystem(model, ports=[("ball", ["force"])])})
     of = ["good.x", "good.v", "bad.ball_position", "bad.ball_velocity"]
     system.law("good.f", lambda a, va, r, v: spring(a, va, r[0], v[0]), of=of)
     system.law("bad.ball_force", lambda a, va, r, v: [-spring(a, va, r[0], v[0]), 0.0, 0.0], of=of)
@@ -277,15 +277,17 @@ def _structure(place: str, deed: Deed) -> cs.System:
         value = np.array([np.sin(t)])
         return deed(value) if place == "load" else value
 
-    structure = cs.Structure([1.0], D=[2.0], internal_force=force, tangent=tangent, load=load)
-    outputs = [cs.At("x", 0), cs.At("v", 0, "velocity")]
+    structure = cs.structures.Structure([1.0], D=[2.0], internal_force=force, tangent=tangent, load=load)
+    outputs = [cs.structures.DofPort("x", 0), cs.structures.DofPort("v", 0, "velocity")]
     return _joined(
-        cs.SecondOrder(structure, "generalised-alpha", q0=[-1.0], inputs=[cs.At("f", 0, "force")], outputs=outputs)
+        cs.structures.SecondOrder(
+            structure, "generalised-alpha", q0=[-1.0], inputs=[cs.structures.DofPort("f", 0, "force")], outputs=outputs
+        )
     )
 
 
 def _free_running(place: str, deed: Deed) -> cs.System:
-    return _joined(cs.FreeRunning(Mass(place, deed, steps=True)))
+    return _joined(cs.InterpolatedOutputs(Mass(place, deed, steps=True)))
 
 
 def _self_driven(place: str, deed: Deed) -> cs.System:
@@ -297,7 +299,7 @@ def _self_driven(place: str, deed: Deed) -> cs.System:
             x = x + h * np.array([x[1], -40.0 * x[0] - 2.0 * x[1] + u[0]])
             t += deed(h) if place == "time" else h
 
-    return _joined(cs.SelfDriven(tool, inputs=["f"], outputs=["x", "v"], timeout=5.0))
+    return _joined(cs.CallbackSubsystem(tool, inputs=["f"], outputs=["x", "v"], timeout=5.0))
 
 
 #: what the FMUs of the tests can do on purpose, by number

@@ -2,12 +2,12 @@
 
 The string (24 elements, length 1 m, 10 N, 1 kg/m) takes nodal forces and gives displacements; the fluid, an inviscid
 layer on both sides (33 elements), takes displacements and gives the forces of its added mass `2 rho_f / k`, large for
-long waves. Both use backward Euler with h = 0.01 s. Displacements cross by a mortar matrix `L`, forces by `L^T`:
+long waves. Both use backward Euler with h = 0.01 s. Displacements are mapped by a mortar matrix `L`, forces by `L^T`:
 
     R_1 = U_1 - L Y_2,   R_2 = U_2 - L^T Y_1.
 
-`system` is the coupled system; `march` crosses the same 50 steps with a bare corrector and the convergence test of an
-independent prototype (root mean squares 1e-10 m and 1e-8 N), which is how its table counts; `monolithic` is the
+`system` is the coupled system; `march` advances over the same 50 steps with a bare corrector and the convergence test
+of a reference code (root mean squares 1e-10 m and 1e-8 N), which is how its table counts; `monolithic` is the
 reference.
 """
 
@@ -23,8 +23,8 @@ import cosolve as cs
 
 Levels = tuple[np.ndarray, np.ndarray]  # at this and at the last macro point
 
-#: The prototype's table (docs/validation/sicklinger.md): evaluations of both codes per step (None: diverges), and the
-#: largest displacement at the end.
+#: The reference code's table (docs/validation/sicklinger.md): evaluations of both codes per step (None: diverges), and
+#: the largest displacement at the end.
 TABLE = {
     0.2: {"jacobi": 16.4, "optimal": 15.6, "aitken": 3.9, "broyden": 4.0, "jfnk": 10.0, "newton": 2.0},
     1.0: {"jacobi": 70.3, "optimal": 34.3, "aitken": 4.8, "broyden": 4.0, "jfnk": 11.0, "newton": 2.0},
@@ -209,7 +209,7 @@ def simulate(p: Model, corrector: cs.Corrector, sweep: str = "jacobi", most: int
     return cs.simulate(system(p), t_end=p.steps * p.h, method=method, step=p.h)
 
 
-# -- the bare iteration, with the convergence test of the prototype -------------------------------------------
+# -- the bare iteration, with the convergence test of the reference code -------------------------------------------
 
 
 @dataclass

@@ -2,9 +2,9 @@
 
     python examples/added_mass_string/run.py [--out DIR] [--quick]
 
-Prints, for three fluid densities, the average evaluations of both codes per step (next to those of a prototype), the
-same from the engine, and the largest distance to the monolithic solution; once for a start in one sine and once for a
-triangular pluck, which excites all modes. `--quick` leaves out the slow relaxations. What is drawn (`DIR` is
+Prints, for three fluid densities, the average evaluations of both codes per step (next to those of a reference code),
+the same from the engine, and the largest distance to the monolithic solution; once for a start in one sine and once for
+a triangular pluck, which excites all modes. `--quick` leaves out the slow relaxations. What is drawn (`DIR` is
 `build/added_mass_string` unless given):
 
 - `residuals.png`: the residual over the evaluations of the first three steps, for the heaviest fluid;
@@ -31,7 +31,7 @@ from examples.added_mass_string.model import TABLE, March, Model, march, simulat
 
 @dataclass(frozen=True)
 class Row:
-    """A corrector, how it sweeps, and its column in the prototype's table."""
+    """A corrector, how it sweeps, and its column in the reference code's table."""
 
     label: str
     corrector: Callable[[Model], cs.Corrector]
@@ -75,7 +75,7 @@ def print_table(rho: float, pluck: bool, quick: bool) -> dict[str, March]:
             result = simulate(p, row.corrector(p), sweep)
             calls = f"{result.stats.calls['string'] / p.steps:7.2f}"
             distance = f"{np.abs(result['string.u'] - exact).max():9.1e}"
-        except cs.ConvergenceError:
+        except cs.errors.ConvergenceError:
             calls, distance = "   none", "        -"
         ours = f"{run.per_step:7.2f}" if run.u is not None else "   none"
         print(f"    {row.label:24s} {sweep:12s} {'none' if proto is None else proto!s:>7} {ours} {calls} {distance}")

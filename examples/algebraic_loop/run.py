@@ -42,7 +42,7 @@ def table() -> list[str]:
         for start in STARTS:
             try:
                 found, corrections = run(start, corrector, tol=1e-14)
-            except cs.SimulationError as error:
+            except cs.errors.SimulationError as error:
                 cells.append(type(error).__name__.removesuffix("Error").lower())
             else:
                 cells.append(f"{corrections}" if abs(found - U2) < 1e-12 else f"{corrections} (other root)")

@@ -36,13 +36,13 @@ def rod_axes(along: np.ndarray) -> np.ndarray:
     return np.column_stack([x, y, np.cross(x, y)])
 
 
-def models() -> dict[str, cs.MultibodyModel]:
+def models() -> dict[str, cs.multibody.MultibodyModel]:
     """The five models."""
     at = points()
     thin, wide = MASS * RADIUS**2 / 2, MASS * (LENGTH**2 / 12 + RADIUS**2 / 4)
     made = {}
     for s in range(RODS // PER_SUBSYSTEM):
-        model = cs.MultibodyModel(GRAVITY)
+        model = cs.multibody.MultibodyModel(GRAVITY)
         for k in range(PER_SUBSYSTEM * s, PER_SUBSYSTEM * (s + 1)):
             name = f"rod{k}"
             axes = rod_axes(at[k + 1] - at[k])
@@ -57,7 +57,7 @@ def models() -> dict[str, cs.MultibodyModel]:
     return made
 
 
-def joints() -> list[cs.Joint]:
+def joints() -> list[cs.multibody.Joint]:
     """The four joints between the subsystems, with axes that fit the start."""
     at = points()
     found = []
@@ -69,7 +69,9 @@ def joints() -> list[cs.Joint]:
             axes["axis"] = np.cross(before[:, 0], after[:, 0])  # the normal of the plane of both rods
         elif kind == "universal":
             axes["axis"], axes["second_axis"] = before[:, 1], np.cross(before[:, 1], after[:, 0])
-        found.append(cs.Joint(kind, f"part{s}.end{k - 1}", f"part{s + 1}.start{k}", name=f"{kind}{s}", **axes))
+        found.append(
+            cs.multibody.Joint(kind, f"part{s}.end{k - 1}", f"part{s + 1}.start{k}", name=f"{kind}{s}", **axes)
+        )
     return found
 
 
@@ -77,4 +79,4 @@ def system(H: float = 2e-3, *, correction: bool = False, **options: Any) -> cs.S
     """The whole chain; the last rod has ports that show where it is."""
     common = {"integrator": "rk4", "internal_step": H, "monitors": ["energy"], **options}
     last = {"part4": {"ports": [("rod9", [])]}}
-    return cs.assemble(models(), joints(), correction=correction, options=last, **common)
+    return cs.multibody.assemble(models(), joints(), correction=correction, options=last, **common)

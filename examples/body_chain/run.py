@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     matplotlib.use("Agg")
     options.out.mkdir(parents=True, exist_ok=True)
     model, result = run(0.2 if options.quick else T_END)
-    levels = {name: (result.t, np.asarray(g)) for name, g in cs.constraint_residuals(model, result).items()}
+    levels = {name: (result.t, np.asarray(g)) for name, g in cs.multibody.constraint_residuals(model, result).items()}
     for name, (_, g) in levels.items():
         largest = np.abs(g).max(axis=(1, 2))
         print(f"{name:>12}: |g| {largest[0]:.1e}, |g'| {largest[1]:.1e}, |g''| {largest[2]:.1e}")

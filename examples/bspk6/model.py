@@ -21,7 +21,7 @@ import cosolve as cs
 H = 1e-4
 OUTPUTS = ("S1.Y11", "S1.Y12", "S2.Y2", "S3.Y3")
 
-#: Of an independent prototype (docs/validation/sicklinger.md): Y11, Y12, Y2, Y3 at four times, h = 1e-4.
+#: Of a reference code (docs/validation/sicklinger.md): Y11, Y12, Y2, Y3 at four times, h = 1e-4.
 PRINTED = {
     0.5: (5.03805318e-5, 0.0, 0.0975985686, 0.395299513),
     1.0: (-1.00390374e-4, 7.79187712e-4, 0.0710444078, 0.0719239858),
@@ -109,7 +109,7 @@ class Feedthrough(_Lag):
 
 
 class Triggers(cs.Subsystem):
-    """S4: two switches that follow the clock. It has no input, so nobody asks it for a Jacobian."""
+    """S4: two switches that follow the clock. It has no input, so no Jacobian is needed."""
 
     inputs, outputs = (), ("Y41", "Y42")
 
@@ -156,7 +156,7 @@ def simulate(t_end: float, reduced: bool = False) -> cs.Result:
 
 
 def eliminated(t: np.ndarray) -> np.ndarray:
-    """Y11, Y12, Y2, Y3 at the times of a run, every step solved for U11 and U12 by hand (an independent code)."""
+    """Y11, Y12, Y2, Y3 at the times of a run, every step solved for U11 and U12 by hand (a reference code)."""
     x1 = x2 = x3 = 0.0
     c1, c2 = 1.0 / (1.0 / H + 2.0), 1.0 / (1.0 / (2.0 * H) + 1.0)
     found = np.zeros((len(t), 4))

@@ -1,8 +1,8 @@
-"""BspK6: a cycle with direct feed-through and switches, against an independent code (Sicklinger (2014), 4.7.3).
+"""BspK6: a cycle with direct feed-through and switches, against a reference code (Sicklinger (2014), 4.7.3).
 
     python examples/bspk6/run.py [--out DIR] [--quick]
 
-Prints interface evaluations per step, and the outputs at four times next to those of a prototype and of an
+Prints interface evaluations per step, and the outputs at four times next to those of a reference code and of an
 elimination by hand. `--quick` stops at t = 0.5 instead of 5. Draws `outputs.png` (`DIR` is `build/bspk6` unless given):
 the four outputs, the switches, and the evaluations per step.
 """
@@ -23,7 +23,7 @@ from examples.bspk6.model import OUTPUTS, PRINTED, H, eliminated, outputs, simul
 
 
 def table(result: cs.Result) -> str:
-    """Ours and the prototype's at the times that the run reaches."""
+    """Ours and the reference code's at the times that the run reaches."""
     found = outputs(result)
     lines = [f"{'t':>5s}  {'':5s}" + "".join(f"{name.split('.')[1]:>17s}" for name in OUTPUTS)]
     for t, printed in PRINTED.items():

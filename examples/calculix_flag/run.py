@@ -27,14 +27,14 @@ AT_REST = {"CSM1": (0.5e6, -7.187, -66.10), "CSM2": (2e6, -0.4690, -16.97)}
 LOWEST, PERIOD = -63.607 - 65.160, 1 / 1.0995
 
 
-def tip_of(flag: cs.CalculiX) -> int:
+def tip_of(flag: cs.fields.CalculiX) -> int:
     """Number of the node at the middle of the free end."""
     return int(np.argmin(np.linalg.norm(flag.meshes["displacement"].points - TIP, axis=1)))
 
 
 def at_rest(folder: Path, mu: float) -> np.ndarray:
     """Displacement of the tip under the weight, mm."""
-    flag = cs.CalculiX(write_deck(folder / "rest.inp", mu=mu, gravity=2.0), WET, timeout=120.0)
+    flag = cs.fields.CalculiX(write_deck(folder / "rest.inp", mu=mu, gravity=2.0), WET, timeout=120.0)
     system = cs.System({"flag": flag})
     system.set("flag.force", np.zeros(2 * flag.meshes["force"].n_points))
     result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=1.0)
@@ -44,7 +44,7 @@ def at_rest(folder: Path, mu: float) -> np.ndarray:
 
 def swing(folder: Path, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Time and displacement of the tip (mm) when the weight comes at once."""
-    flag = cs.CalculiX(write_deck(folder / "swing.inp", gravity=2.0, step=H), WET, timeout=120.0)
+    flag = cs.fields.CalculiX(write_deck(folder / "swing.inp", gravity=2.0, step=H), WET, timeout=120.0)
     system = cs.System({"flag": flag})
     system.set("flag.force", np.zeros(2 * flag.meshes["force"].n_points))
     result = cs.simulate(system, t_end=steps * H, method=cs.Jacobi(), step=H)

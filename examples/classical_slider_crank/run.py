@@ -11,7 +11,7 @@ and 1e-3 s over 1 s, prints errors and orders, and draws (`DIR` is `out/classica
 - `mechanism.gif`, `mechanism.png`: the mechanism in motion.
 
 Relaxation lets a degree above 0 run, and costs the exact constraint: 8e-9 m instead of rounding.
-Checked in tests/constraint/test_planar_tables.py, against docs/validation/lu.md.
+Checked in tests/method/constraint/test_planar_tables.py, against docs/validation/lu.md.
 """
 
 from __future__ import annotations

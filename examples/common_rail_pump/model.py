@@ -26,16 +26,17 @@ import numpy as np
 from numba import njit
 
 import cosolve as cs
+from examples import elements
 
 #: Machine code is kept on disk only under the full name of this module: numba keeps the names of the parameters'
-#: classes with it, and a system file loads the same file as `model`, where nobody else would find them.
+#: classes with it, and a system file loads the same file as `model`, where no other process would find them.
 _jitted = njit(cache="." in __name__)
 
-Liquid = cs.elements.Liquid
-smooth_step, smooth_positive = cs.elements.smooth_step, cs.elements.smooth_positive
-pressure_of, density_of = cs.elements.liquid_pressure, cs.elements.liquid_density
-orifice, line_acceleration = cs.elements.orifice_flow, cs.elements.line_acceleration
-valve_rate, limiting_flow = cs.elements.valve_rate, cs.elements.limiting_flow
+Liquid = elements.Liquid
+smooth_step, smooth_positive = elements.smooth_step, elements.smooth_positive
+pressure_of, density_of = elements.liquid_pressure, elements.liquid_density
+orifice, line_acceleration = elements.orifice_flow, elements.line_acceleration
+valve_rate, limiting_flow = elements.valve_rate, elements.limiting_flow
 
 SEGMENTS = 6
 
@@ -111,7 +112,7 @@ class Pump:
         for name in ("feed_pressure", "rail_pressure", "back_pressure"):
             given = getattr(self.hydraulics, name)
             if not given > self.liquid.vapour_pressure:
-                raise cs.SetupError(
+                raise cs.errors.SetupError(
                     f"common-rail pump: {name} = {given:g} Pa is not above the vapour pressure of "
                     f"{self.liquid.vapour_pressure:g} Pa, where a liquid cavitates; pressures are absolute"
                 )
@@ -318,7 +319,7 @@ def hydraulics(
     """
     pump, x0 = Pump() if pump is None else pump, running()[10:] if warm else x0
     if not pump.hydraulics.valve_lag > internal_step:
-        raise cs.SetupError(
+        raise cs.errors.SetupError(
             f"common-rail pump: valves with a lag of {pump.hydraulics.valve_lag:g} s chatter in internal steps of "
             f"{internal_step:g} s; give a shorter internal_step or a longer valve_lag"
         )

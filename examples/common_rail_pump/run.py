@@ -4,7 +4,8 @@
 
 What is printed and drawn (`DIR` is `build/common_rail_pump` unless given; under a minute on one free core):
 
-- a table over one revolution: method, degree, step, crossings of each side, error against the undivided machine, time;
+- a table over one revolution: method, degree, step, subsystem steps of each side, error against the undivided machine,
+time;
 - `machine.png`: the eccentric and its pistons, cylinders coloured by their pressure;
 - `revolution.png`: strokes, cylinder pressures, pressures of port and rail, torque and speed over one revolution;
 - `steps.png`: how long error-controlled steps are;
@@ -57,7 +58,7 @@ RUNS: tuple[tuple[cs.Method, float | cs.Adaptive], ...] = (
 def study() -> cs.Result:
     """Print a line for every run; the last one, with error-controlled steps, comes back."""
     reference = undivided(t_end=T_END, x0=running(), interval=1e-6)
-    print(f"  {'method':<14}{'degree':>6}  {'step':<22}{'crossings':>9}{'error':>10}{'time':>9}")
+    print(f"  {'method':<14}{'degree':>6}  {'step':<22}{'steps':>9}{'error':>10}{'time':>9}")
     for method, step in RUNS:
         begin = perf_counter()
         run = coupled(method, step, running(), T_END)

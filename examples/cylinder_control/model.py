@@ -135,7 +135,7 @@ class Wake(cs.Subsystem):
             if abs(change) <= 1e-14 * max(1.0, abs(q)):
                 w = 2.0 / h * (q - old.q) - old.w
                 return State(u, v, a, q, w, 2.0 / h * (w - old.w) - old.b), slope
-        raise cs.SubsystemError(
+        raise cs.errors.SubsystemError(
             f"the wake's local iteration stands at {r:.3g} after 25 Newton steps; take a smaller step"
         )
 
@@ -146,16 +146,16 @@ def wake(**parameters: float) -> Wake:
     return Wake(p, p.first())
 
 
-def structure(p: Cylinder, first: State) -> cs.SecondOrder:
+def structure(p: Cylinder, first: State) -> cs.structures.SecondOrder:
     """The cylinder on its spring, whose root is moved by `psi`."""
-    return cs.SecondOrder(
-        cs.Structure([p.m], D=[[p.d]], K=[[p.k]]),
+    return cs.structures.SecondOrder(
+        cs.structures.Structure([p.m], D=[[p.d]], K=[[p.k]]),
         "trapezoidal",
         inputs=[
-            cs.At("f", 0, "force", unit="N", nominal=1e-4),
-            cs.At("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),
+            cs.structures.DofPort("f", 0, "force", unit="N", nominal=1e-4),
+            cs.structures.DofPort("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),
         ],
-        outputs=[cs.At("u", 0, "displacement", unit="m", nominal=1e-3)],
+        outputs=[cs.structures.DofPort("u", 0, "displacement", unit="m", nominal=1e-3)],
         q0=[first.u],
         v0=[first.v],
         a0=[first.a],
@@ -226,10 +226,10 @@ def monolithic(p: Cylinder, t_end: float, first: State | None = None, t_start: f
 
 
 def frequency(t: np.ndarray, u: np.ndarray) -> float:
-    """Mean frequency between the first and the last upward zero crossing, Hz."""
+    """Mean frequency between the first and the last upward change of sign, Hz."""
     i = np.flatnonzero((u[:-1] < 0.0) & (u[1:] >= 0.0))
-    crossing = t[i] - u[i] * (t[i + 1] - t[i]) / (u[i + 1] - u[i])
-    return float((len(crossing) - 1) / (crossing[-1] - crossing[0]))
+    at_zero = t[i] - u[i] * (t[i + 1] - t[i]) / (u[i + 1] - u[i])
+    return float((len(at_zero) - 1) / (at_zero[-1] - at_zero[0]))
 
 
 def amplitude(t: np.ndarray, u: np.ndarray, begin: float, end: float) -> float:

@@ -2,7 +2,7 @@
 
     python examples/cylinder_control/run.py [--out DIR] [--quick]
 
-Prints frequency, amplitudes and evaluations per step next to those of a prototype, and the poles of the loop for
+Prints frequency, amplitudes and evaluations per step next to those of a reference code, and the poles of the loop for
 both signs of the error. `--quick` couples only the time around the switching and takes the motion before it from the
 monolithic code. What is drawn (`DIR` is `build/cylinder_control` unless given):
 
@@ -45,7 +45,7 @@ def coupled(p: Cylinder, t_start: float, first: State, tol: float = TOL) -> cs.R
 
 
 def table(t: np.ndarray, u: np.ndarray, result: cs.Result, p: Cylinder) -> str:
-    """Ours and the prototype."""
+    """Ours and the reference code."""
     assert p.on_at is not None
     before = (t > 2.0) & (t <= p.on_at)
     free, held = amplitude(t, u, p.on_at - 1.0, p.on_at), amplitude(t, u, T_END - 1.0, T_END)
@@ -62,7 +62,7 @@ def table(t: np.ndarray, u: np.ndarray, result: cs.Result, p: Cylinder) -> str:
         ("poles with e = +u", "+9.65 ± 42.6i", f"+{wrong.real:.2f} ± {abs(wrong.imag):.1f}i"),
     ]
     return "\n".join(
-        f"{what:32s} {theirs:>16s} {ours:>16s}" for what, theirs, ours in [("", "prototype", "ours"), *rows]
+        f"{what:32s} {theirs:>16s} {ours:>16s}" for what, theirs, ours in [("", "reference code", "ours"), *rows]
     )
 
 

@@ -20,6 +20,9 @@ import numpy as np
 
 import cosolve as cs
 from examples.cylinder_control.model import Cylinder, controller
+from examples.cylinder_flow.cross_flow import CrossFlow
+from examples.cylinder_flow.lattice_boltzmann import LatticeBoltzmannCylinder
+from examples.cylinder_flow.ngsolve_cylinder import FiniteElementCylinder
 
 Solver = Literal["lattice", "elements"]
 
@@ -40,20 +43,20 @@ class Discretisation:
         """Macro step, s: eight lattice steps, or one step of the finite elements."""
         return 1e-3 if self.solver == "lattice" else 4e-4
 
-    def fluid(self, flow: cs.CrossFlow) -> cs.FieldSubsystem:
+    def fluid(self, flow: CrossFlow) -> cs.fields.FieldSubsystem:
         """The lattice has 16 nodes on a diameter (8 where it is small), the finite elements 14 900 unknowns (4700)."""
         if self.solver == "elements":
-            room = {"upstream": 40.0, "downstream": 50.0, "side": 40.0} if self.wide else {}
-            return cs.FiniteElementCylinder(flow, self.h, refinement=0.5 if self.small else 1.0, **room)
+            margins = {"upstream": 40.0, "downstream": 50.0, "side": 40.0} if self.wide else {}
+            return FiniteElementCylinder(flow, self.h, refinement=0.5 if self.small else 1.0, **margins)
         if self.small:
-            return cs.LatticeBoltzmannCylinder(flow, self.h / 4, cells=8, upstream=7, downstream=13, width=12)
-        return cs.LatticeBoltzmannCylinder(flow, self.h / 8, cells=16)
+            return LatticeBoltzmannCylinder(flow, self.h / 4, cells=8, upstream=7, downstream=13, width=12)
+        return LatticeBoltzmannCylinder(flow, self.h / 8, cells=16)
 
 
-def flow(p: Cylinder, Re: float | None = None) -> cs.CrossFlow:
+def flow(p: Cylinder, Re: float | None = None) -> CrossFlow:
     """The water around the cylinder; another Reynolds number by another velocity."""
     velocity = p.velocity if Re is None else Re * p.nu / p.diameter
-    return cs.CrossFlow(velocity=velocity, diameter=p.diameter, viscosity=p.nu, density=p.rho, span=p.span)
+    return CrossFlow(velocity=velocity, diameter=p.diameter, viscosity=p.nu, density=p.rho, span=p.span)
 
 
 def fixed(how: Discretisation, p: Cylinder, Re: float = 100.0) -> cs.System:
@@ -66,18 +69,33 @@ def fixed(how: Discretisation, p: Cylinder, Re: float = 100.0) -> cs.System:
     return system
 
 
+#: Forced motion of Table 5.3 of the source: amplitude in m, frequency in Hz (1.1 times that of the wake at Re = 100).
+FORCED = (0.4e-3, 1.1 * 6.4085)
+
+
+def forced(how: Discretisation, p: Cylinder, lengths: float) -> cs.System:
+    """A cylinder that is led through `u = A sin(w t)`, with an amplitude that rises smoothly in the first 0.3 s."""
+    water, (amplitude, f), ramp = flow(p, 100.0), FORCED, 0.3
+    t = how.h * np.arange(round(lengths * water.unit_time / how.h) + 1)
+    s, w = np.clip(t / ramp, 0.0, 1.0), 2.0 * np.pi * f
+    rise, rate = 3 * s**2 - 2 * s**3, (6 * s - 6 * s**2) / ramp
+    system = cs.System({"fluid": how.fluid(water)})
+    system.set("fluid.v", cs.Table(t, amplitude * (rate * np.sin(w * t) + rise * w * np.cos(w * t))))
+    return system
+
+
 def coupled(how: Discretisation, p: Cylinder, u0: float) -> cs.System:
     """The cylinder on its spring, let go at `u0`; three subsystems, four coupling variables."""
-    structure = cs.SecondOrder(
-        cs.Structure([p.m], D=[[p.d]], K=[[p.k]]),
+    structure = cs.structures.SecondOrder(
+        cs.structures.Structure([p.m], D=[[p.d]], K=[[p.k]]),
         "trapezoidal",
         inputs=[
-            cs.At("f", 0, "force", unit="N", nominal=1e-4),
-            cs.At("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),
+            cs.structures.DofPort("f", 0, "force", unit="N", nominal=1e-4),
+            cs.structures.DofPort("psi", 0, "force", factor=p.k, unit="m", nominal=1e-3),
         ],
         outputs=[
-            cs.At("u", 0, "displacement", unit="m", nominal=1e-3),
-            cs.At("v", 0, "velocity", unit="m/s", nominal=1e-2),
+            cs.structures.DofPort("u", 0, "displacement", unit="m", nominal=1e-3),
+            cs.structures.DofPort("v", 0, "velocity", unit="m/s", nominal=1e-2),
         ],
         q0=[u0],
         v0=[0.0],

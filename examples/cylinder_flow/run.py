@@ -2,9 +2,10 @@
 
     python examples/cylinder_flow/run.py [--solver lattice|elements] [--out DIR] [--quick]
 
-First the cylinder is held at Re = 100 (drag, lift, Strouhal number); then it swings on its spring at Re = 109, locked
-in with its vortices, and a controller stops it. `--quick` takes a small lattice and short times. Runs are streamed to
-files in `DIR` (`build/cylinder_flow` unless given); one that was ended goes on when the command is given again.
+First the cylinder is held at Re = 100 (drag, lift, Strouhal number; `--stage sweep`: at Re = 60 to 160; `--stage
+forced`: in forced motion); then it swings on its spring at Re = 109, locked in with its vortices, and a controller
+stops it. `--quick` takes a small lattice and short times. Runs are streamed to files in `DIR` (`build/cylinder_flow`
+unless given); one that was ended goes on when the command is given again.
 
 - `street.png`, `street.gif`: vortices behind the swinging cylinder, and what becomes of them when control sets in;
 - `motion.png`: displacement, lift and iterations; `spectrum.png`: frequencies with and without control.
@@ -23,6 +24,7 @@ if __package__ in (None, ""):
 
 import cosolve as cs
 from examples.cylinder_control.model import Cylinder, frequency, monolithic
+from examples.cylinder_flow.cross_flow import CrossFlow
 from examples.cylinder_flow.model import (
     LOCK_IN,
     MEASURED,
@@ -32,10 +34,13 @@ from examples.cylinder_flow.model import (
     coupled,
     fixed,
     flow,
+    forced,
     mean_and_amplitude,
     method,
     spectrum,
 )
+
+STAGES = ["fixed", "swing", "film", "forced", "sweep"]
 
 
 def progress(name: str):
@@ -56,7 +61,7 @@ def streamed(file: Path, system: cs.System, **options) -> cs.Result:
     return cs.simulate(system, save=file, state_every="1 min", progress=say, **options)
 
 
-def shedding(result: cs.Result, water: cs.CrossFlow, begin: float) -> dict[str, float]:
+def shedding(result: cs.Result, water: CrossFlow, begin: float) -> dict[str, float]:
     """Strouhal number, mean drag and amplitudes of a cylinder that is held."""
     lift, drag = result["fluid.lift"] / water.unit_force, result["fluid.drag"] / water.unit_force
     late = result.t >= begin
@@ -133,7 +138,7 @@ def draw_street(folder: Path, shots: list[tuple], p: Cylinder, u0: float) -> Non
     plt.close(figure)
 
 
-def draw_motion(path: Path, result: cs.Result, p: Cylinder, water: cs.CrossFlow) -> None:
+def draw_motion(path: Path, result: cs.Result, p: Cylinder, water: CrossFlow) -> None:
     import matplotlib.pyplot as plt
 
     t, D = result.t, p.diameter
@@ -153,7 +158,7 @@ def draw_motion(path: Path, result: cs.Result, p: Cylinder, water: cs.CrossFlow)
     plt.close(figure)
 
 
-def draw_spectrum(path: Path, result: cs.Result, p: Cylinder, water: cs.CrossFlow) -> None:
+def draw_spectrum(path: Path, result: cs.Result, p: Cylinder, water: CrossFlow) -> None:
     import matplotlib.pyplot as plt
 
     t, lift = result.t, result["fluid.lift"] / water.unit_force
@@ -179,13 +184,35 @@ def held_at_rest(how: Discretisation, p: Cylinder, folder: Path, lengths: float)
     print(f" (source: St {STROUHAL})")
 
 
+def led(how: Discretisation, p: Cylinder, folder: Path, lengths: float) -> float:
+    """Table 5.3: amplitude of the lift coefficient of a cylinder in forced motion, over the last fifth of the run."""
+    water = flow(p, 100.0)
+    t_end = round(lengths * water.unit_time / how.h) * how.h
+    system = forced(how, p, lengths)
+    result = streamed(folder / "forced.h5", system, t_end=t_end, method=cs.Jacobi(degree=1), step=how.h)
+    amplitude = mean_and_amplitude(result.t, result["fluid.lift"] / water.unit_force, 0.8 * t_end)[1]
+    print(f"forced, 0.4 mm at 7.05 Hz, Re = 100: C_L {amplitude:.4f} (source 0.70, Placzek 0.71)")
+    return amplitude
+
+
+def over_reynolds(how: Discretisation, p: Cylinder, folder: Path, lengths: float) -> None:
+    """Figs. 5.6 to 5.8: drag, lift and Strouhal number of a cylinder that is held, over the Reynolds number."""
+    for Re in (60.0, 80.0, 100.0, 120.0, 140.0, 160.0):
+        water = flow(p, Re)
+        t_end = round(lengths * water.unit_time / how.h) * how.h
+        file = folder / f"fixed-{Re:.0f}.h5"
+        result = streamed(file, fixed(how, p, Re), t_end=t_end, method=cs.Jacobi(degree=1), step=how.h)
+        found = shedding(result, water, 0.7 * t_end)
+        print(f"held at Re = {Re:.0f}:", ", ".join(f"{name} {value:.4f}" for name, value in found.items()), flush=True)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/cylinder_flow"))
     parser.add_argument("--solver", choices=["lattice", "elements"], default="lattice")
     parser.add_argument("--quick", action="store_true", help="a small lattice or mesh, and short times")
     parser.add_argument("--wide", action="store_true", help="elements: sides far away, less blockage")
-    parser.add_argument("--stage", choices=["fixed", "swing", "film"], action="append", help="only this (repeatable)")
+    parser.add_argument("--stage", choices=STAGES, action="append", help="only this (repeatable)")
     parser.add_argument("--free", type=float, help="seconds without control")
     parser.add_argument("--held", type=float, help="seconds with control")
     parser.add_argument("--amplitude", type=float, default=0.36, help="where the cylinder is let go, in diameters")
@@ -210,6 +237,10 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"{name:32s}" + "".join(f"{value:>24s}" for value in values))
         draw_motion(options.out / "motion.png", result, p, water)
         draw_spectrum(options.out / "spectrum.png", result, p, water)
+    if "forced" in stages:
+        led(how, Cylinder(), options.out, 50.0 if options.quick else 150.0)
+    if "sweep" in stages:
+        over_reynolds(how, Cylinder(), options.out, 50.0 if options.quick else 150.0)
     if "film" in stages:
         swing, length, frames = (0.5, 0.6, 20) if options.quick else (1.0, 0.9, 48)
         on = controlled(p, how.h, round((swing + length / 2) / how.h) * how.h)

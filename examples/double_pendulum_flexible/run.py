@@ -8,7 +8,7 @@ Draws (`DIR` is `out/double_pendulum_flexible` unless given):
   monolithic reference. The stiff joint rings at the start and decays; even constant signals follow.
 - `convergence.png`: largest error of phi1 against the macro step, semi-implicit and explicit. Explicit with k = 2
   diverges at H = 1e-3.
-- `displacement.png`: phi1 when foreign motion instead of the force crosses the interface (F/D, D/D). With constant
+- `displacement.png`: phi1 when motion instead of force is exchanged at the interface (F/D, D/D). With constant
   signals these splits are useless for a stiff joint: the half-step lead acts as c H / 2 = 50 Ns/m of negative damping.
 
 and prints the error table. Checked in tests/examples/test_double_pendulum_flexible.py.
@@ -64,12 +64,12 @@ def run(
     """One co-simulation, RK4 with four inner steps per macro step; a run that blows up returns what it has."""
     try:
         return cs.simulate(split(kind, h=H / 4), t_end=t_end, method=method, step=H, startup=startup)
-    except cs.SimulationError as error:
+    except cs.errors.SimulationError as error:
         return error.result
 
 
 def errors(result: cs.Result, H: float, t_end: float = T_END, every: int = 1) -> Errors:
-    """Errors of a run against the reference, over every so-many-th macro point."""
+    """Errors of a run against the reference, over every n-th macro point."""
     states, forces = grid(H, t_end)
     points = slice(None, len(result.t), every)
 

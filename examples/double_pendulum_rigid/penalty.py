@@ -2,8 +2,8 @@
 
 Lu's Method 3 was shown on coupling bodies with all their coordinates and no reaction on them, so the ground hinge is an
 elastic atpoint joint of 1e8 N/m and 1e5 Ns/m. Its damper makes rod 1 stiff: 4e5 1/s. An
-explicit Runge-Kutta method needs inner steps of 5e-6 s for that, 200 in a macro step of 1 ms; compiled, a crossing
-takes a fraction of a millisecond. The bushing sags by 2.4e-7 m. Its damper sees `v`, not `x' = v + mu`, which adds
+explicit Runge-Kutta method needs inner steps of 5e-6 s for that, 200 in a macro step of 1 ms; compiled, a subsystem
+step takes a fraction of a millisecond. The bushing sags by 2.4e-7 m. Its damper sees `v`, not `x' = v + mu`, which adds
 `d mu` to its force and 1.5e-8 m to the sag at H = 1e-3, of second order like mu.
 """
 

@@ -13,7 +13,7 @@ Runs the three constraint methods at H = 2e-3 and 1e-3 s over 0.5 s, prints erro
 
 `--hinge bushing` hangs rod 1 on the stiff bushing of Lu's 3.3.3.2 (Method 3 only); it sags by 2.4e-7 m.
 
-Checked in tests/constraint/test_planar_tables.py.
+Checked in tests/method/constraint/test_planar_tables.py.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ own stiffness. Contact and friction between block and foam are inside the finite
 Both meet at the reference point, the lower end of the body: position, angle and their speeds go one way, force and
 moment come back. After Schmoll (2015), 3.3.4; all numbers are our own judgement.
 
-The foam: `cs.elements.foam_forces`, with lumped masses; its base is fixed.
+The foam: `examples.elements.foam_forces`, with lumped masses; its base is fixed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import numpy as np
 from numba import njit
 
 import cosolve as cs
+from examples import elements
 
-hunt_crossley, smooth_step = cs.elements.hunt_crossley, cs.elements.smooth_step
-stribeck, bristle_rate, foam_forces = cs.elements.stribeck, cs.elements.bristle_rate, cs.elements.foam_forces
+hunt_crossley, smooth_step = elements.hunt_crossley, elements.smooth_step
+stribeck, bristle_rate, foam_forces = elements.stribeck, elements.bristle_rate, elements.foam_forces
 
 #: Machine code goes to disk with the names of its argument types: under the name that a system file gives this module
-#: nobody else would find them.
+#: no other process would find them.
 kept = njit(cache=__name__ != "model")
 
 #: States of the multibody side: body, carriage, bristles of both guides and of the rails.
@@ -94,7 +95,7 @@ class DropTower:
     def mesh(self) -> tuple[np.ndarray, np.ndarray]:
         """Nodes (the fixed ones of the base first, the top ones last) and elements."""
         s = self.specimen
-        nodes, corners = cs.elements.block_mesh(s.width, s.height, self.elements)
+        nodes, corners = elements.block_mesh(s.width, s.height, self.elements)
         angle, middle = np.radians(self.tilt), np.array([0.0, s.height / 2])
         turn = np.array([[cos(angle), -sin(angle)], [sin(angle), cos(angle)]])
         return middle + (nodes - middle) @ turn.T, corners
@@ -102,12 +103,12 @@ class DropTower:
     @cached_property
     def slopes(self) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of the shape functions by the reference place, and the volume, at each point of each element."""
-        return cs.elements.shape_slopes(*self.mesh, self.specimen.depth)
+        return elements.shape_slopes(*self.mesh, self.specimen.depth)
 
     @cached_property
     def masses(self) -> np.ndarray:
         """Of the nodes: a quarter of each element."""
-        return cs.elements.lumped_masses(self.mesh[1], self.slopes[1], self.specimen.density)
+        return elements.lumped_masses(self.mesh[1], self.slopes[1], self.specimen.density)
 
     def step_limits(self) -> dict[str, float]:
         """How long internal steps of the classical Runge-Kutta method may be, part by part.
@@ -323,7 +324,7 @@ def specimen(
     machine = DropTower(tilt) if machine is None else machine
     for what, longest in machine.step_limits().items():
         if internal_step > longest:
-            raise cs.SetupError(
+            raise cs.errors.SetupError(
                 f"specimen: internal steps of {internal_step:g} s are too long for {what}, which is stable up to "
                 f"{longest:.2g} s; take shorter ones"
             )

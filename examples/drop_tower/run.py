@@ -5,7 +5,8 @@
 What is printed and drawn (`DIR` is `build/drop_tower` unless given; about a minute on one core):
 
 - a table: the first impact, coupled from 0.104 s on, when the body falls with 1 m/s: method, degree, start, macro step,
-  crossings of the finite elements, error against the undivided machine, largest force, time (`--long`: more steps);
+  subsystem steps of the finite elements, error against the undivided machine, largest force, time (`--long`: more
+  steps);
 - `fall.gif`: the fall, the impact in slow motion, the force (coupled run, tilt of 5 degrees);
 - `impact.png`: foam and block at four instants; `forces.png`: force, height and rocking for three tilts;
 - `start.png`: what a start without a past does to the force; `errors.png`: the table as a picture.
@@ -89,13 +90,11 @@ def error(result: cs.Result, reference: Fall) -> float:
 
 
 def study(machine: DropTower, x0: np.ndarray, cases: tuple[Case, ...]) -> list[tuple[Case, float, int]]:
-    """Print the table; cases that finished, with errors and crossings."""
+    """Print the table; cases that finished, with errors and subsystem steps."""
     reference = undivided(machine, WINDOW, x0=x0, interval=2 * US)
     peak = reference.load()[:, 1].max()
     print(f"\nimpact from t = {BEGIN} s on, tilt {machine.tilt:g} deg, undivided: {peak:.1f} N at most\n")
-    print(
-        f"  {'method':<16} {'inside a macro step':<27} {'H in us':>7} {'crossings':>9} {'error':>8} {'largest':>9} time"
-    )
+    print(f"  {'method':<16} {'inside a macro step':<27} {'H in us':>7} {'steps':>9} {'error':>8} {'largest':>9} time")
     systems = {hermite: split(machine, x0=x0, hermite=hermite) for hermite in (False, True)}
     found = []
     for case in cases:
@@ -104,7 +103,7 @@ def study(machine: DropTower, x0: np.ndarray, cases: tuple[Case, ...]) -> list[t
         said = f"  {case.method.label:<16} {case.signals:<27} {1e6 * case.step:>7g}"
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", cs.StabilityWarning)  # the table says so
+                warnings.simplefilter("ignore", cs.errors.StabilityWarning)  # the table says so
                 result = cs.simulate(
                     systems[case.hermite],
                     t_end=BEGIN + WINDOW,
@@ -113,7 +112,7 @@ def study(machine: DropTower, x0: np.ndarray, cases: tuple[Case, ...]) -> list[t
                     step=case.step,
                     startup=startup,
                 )
-        except cs.SimulationError as failure:
+        except cs.errors.SimulationError as failure:
             print(f"{said}  unstable: {str(failure)[:60]} ...", flush=True)
             continue
         calls, off = result.stats.calls["fe"], error(result, reference)
@@ -238,7 +237,7 @@ def draw_errors(found: list[tuple[Case, float, int]], path: Path) -> None:
         ax.loglog([p[0] for p in points], [p[1] for p in points], "o-", label=label)
         for calls, off, step in points:
             ax.annotate(f"{1e6 * step:g}", (calls, off), xytext=(4, 4), textcoords="offset points", fontsize=7)
-    ax.set(xlabel="crossings of the finite elements (beside the points: H in us)", ylabel="error")
+    ax.set(xlabel="subsystem steps of the finite elements (beside the points: H in us)", ylabel="error")
     ax.set_title("first impact: down and left is better")
     ax.grid(alpha=0.3, which="both")
     ax.legend(fontsize=7)

@@ -10,7 +10,7 @@ and 1e-3 s over 0.5 s, prints errors and orders, and draws (`DIR` is `out/four_b
 - `convergence.png`: the same quantities against the macro step;
 - `mechanism.gif`, `mechanism.png`: the linkage in motion.
 
-Checked in tests/constraint/test_planar_tables.py.
+Checked in tests/method/constraint/test_planar_tables.py.
 """
 
 from __future__ import annotations

@@ -42,14 +42,14 @@ def flap_system(folder: Path, *, fineness: int = 1) -> cs.System:
     def stage(kind: Any, name: str) -> Any:
         return kind(KM.Model(), KM.Parameters((folder / name).read_text()))
 
-    fluid = cs.Kratos(
+    fluid = cs.fields.Kratos(
         stage(fluids.FluidDynamicsAnalysis, "Fluid.json"),
         "FluidModelPart.interface",
         takes={"displacement": "MESH_DISPLACEMENT"},
         gives={"force": "-REACTION"},
         nominal={"displacement": LARGE},
     )
-    flap = cs.Kratos(
+    flap = cs.fields.Kratos(
         stage(solids.StructuralMechanicsAnalysis, "Flap.json"),
         "Structure.interface",
         takes={"force": "POINT_LOAD"},
@@ -57,7 +57,7 @@ def flap_system(folder: Path, *, fineness: int = 1) -> cs.System:
         nominal={"displacement": LARGE},
     )
     system = cs.System({"fluid": fluid, "flap": flap})
-    between = cs.barycentric(flap.meshes["displacement"], fluid.meshes["displacement"])
+    between = cs.mapping.barycentric(flap.meshes["displacement"], fluid.meshes["displacement"])
     system.map("flap.displacement", "fluid.displacement", between)
     system.map("fluid.force", "flap.force", between, "conservative")
     return system

@@ -33,7 +33,7 @@ OWN = {
 }
 
 
-def draw(result: cs.Result, flow: cs.FieldSnapshot, tip: np.ndarray, path: Path) -> None:
+def draw(result: cs.Result, flow: cs.fields.FieldSnapshot, tip: np.ndarray, path: Path) -> None:
     """The flow at the end over the motion of the tip."""
     import matplotlib.pyplot as plt
 
@@ -60,8 +60,8 @@ def main() -> None:
         system = flap_system(Path(folder), fineness=0 if given.quick else 1)
         result = run(system, cs.IqnIls(), steps)
         fluid, flap = system.subsystems["fluid"], system.subsystems["flap"]
-        assert isinstance(fluid, cs.Kratos)
-        assert isinstance(flap, cs.Kratos)
+        assert isinstance(fluid, cs.fields.Kratos)
+        assert isinstance(flap, cs.fields.Kratos)
         k = int(np.argmin(np.linalg.norm(flap.meshes["displacement"].points - (LEFT, TIP), axis=1)))
         tip = result["flap.displacement"][:, 2 * k : 2 * k + 2]
         print(f"IQN-ILS: {iterations(result):.2f} evaluations per step, tip {1e3 * tip[-1, 0]:.4f} mm")
@@ -69,7 +69,7 @@ def main() -> None:
         for name, settings in OWN.items() if given.accelerators else ():
             try:
                 theirs = run(system, OwnAccelerator(**settings), steps)
-            except cs.SimulationError as error:
+            except cs.errors.SimulationError as error:
                 print(f"Kratos {name}: {error}")
                 continue
             end = theirs["flap.displacement"][-1, 2 * k]

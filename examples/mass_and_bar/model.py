@@ -17,7 +17,7 @@ from scipy.linalg import expm
 
 import cosolve as cs
 
-BAR = cs.Bar(elements=2, length=1.0, E=5e7, rho=1000.0, area=0.002)
+BAR = cs.structures.Bar(elements=2, length=1.0, E=5e7, rho=1000.0, area=0.002)
 RAYLEIGH = 2e-5  # damping = RAYLEIGH * stiffness
 M1, C1, D1 = 1.0, 1e4, 2.0
 X1, X2 = 1e-2, 5e-3
@@ -25,7 +25,7 @@ DRIVEN_MASS = float(BAR.mass()[-1])
 
 
 def direct(
-    integrator: cs.StructureIntegrator | str = "trapezoidal", *, substeps: int = 1, extra_mass: float = 0.0
+    integrator: cs.structures.StructureIntegrator | str = "trapezoidal", *, substeps: int = 1, extra_mass: float = 0.0
 ) -> cs.System:
     """Acceleration-free displacement boundary condition; `extra_mass` is added to the driving mass."""
     K = BAR.stiffness()
@@ -33,7 +33,7 @@ def direct(
 
 
 def penalty(
-    c: float, d: float = 0.0, integrator: cs.StructureIntegrator | str = "trapezoidal", *, substeps: int = 1
+    c: float, d: float = 0.0, integrator: cs.structures.StructureIntegrator | str = "trapezoidal", *, substeps: int = 1
 ) -> cs.System:
     """A spring-damper between the mass and the driven node: one more element, whose far end is driven."""
     M, D, K = _penalty_matrices(c, d)
@@ -45,15 +45,19 @@ def _coupled(
     K: np.ndarray,
     D: np.ndarray,
     q0: list[float],
-    integrator: cs.StructureIntegrator | str,
+    integrator: cs.structures.StructureIntegrator | str,
     substeps: int,
     mass: float,
 ) -> cs.System:
-    bar = cs.SecondOrder(
-        cs.Structure(M, K=K, D=D),
+    bar = cs.structures.SecondOrder(
+        cs.structures.Structure(M, K=K, D=D),
         integrator,
-        inputs=[cs.At("x1", -1, "displacement"), cs.At("v1", -1, "velocity")],
-        outputs=[cs.At("F", -1, "reaction", factor=-1.0), cs.At("x", 0, "displacement"), cs.At("v", 0, "velocity")],
+        inputs=[cs.structures.DofPort("x1", -1, "displacement"), cs.structures.DofPort("v1", -1, "velocity")],
+        outputs=[
+            cs.structures.DofPort("F", -1, "reaction", factor=-1.0),
+            cs.structures.DofPort("x", 0, "displacement"),
+            cs.structures.DofPort("v", 0, "velocity"),
+        ],
         q0=q0,
         u0=[q0[-1], 0.0],
         restart="balanced",

@@ -22,8 +22,8 @@ import cosolve as cs
 class MultiCode:
     """Parameters; the defaults are setting 2 of the source, with water in the piston."""
 
-    one: cs.Bar = field(default_factory=lambda: cs.Bar(elements=20, length=1.0, E=20.0, rho=0.55))
-    two: cs.Bar = field(default_factory=lambda: cs.Bar(elements=10, length=1.0, E=50.0, rho=0.5))
+    one: cs.structures.Bar = field(default_factory=lambda: cs.structures.Bar(elements=20, length=1.0, E=20.0, rho=0.55))
+    two: cs.structures.Bar = field(default_factory=lambda: cs.structures.Bar(elements=10, length=1.0, E=50.0, rho=0.5))
     force: float = 12.25  # N
     k3: float = 500.0  # N/m
     lambda3: float = 2.0
@@ -134,15 +134,15 @@ class Piston(cs.Subsystem):
         return now, v, 2.0 / u.H * (v - v_old) - a_old
 
 
-def truss(bar: cs.Bar, force: float, tol: float) -> cs.SecondOrder:
+def truss(bar: cs.structures.Bar, force: float, tol: float) -> cs.structures.SecondOrder:
     """A clamped truss with a constant force at its free end, from which the input `f` is taken away."""
     load = np.zeros(bar.n)
     load[-1] = force
-    return cs.SecondOrder(
-        cs.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
+    return cs.structures.SecondOrder(
+        cs.structures.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
         "backward-euler",
-        inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
-        outputs=[cs.At("u", -1, "displacement", unit="m")],
+        inputs=[cs.structures.DofPort("f", -1, "force", factor=-1.0, unit="N")],
+        outputs=[cs.structures.DofPort("u", -1, "displacement", unit="m")],
         tol=tol,
     )
 

@@ -3,7 +3,7 @@
     python examples/multi_code/run.py [--out DIR] [--quick]
 
 Prints interface evaluations per step and the displacement of the common point as published, as found by an
-independent prototype and by us, then the eigenvalues that rule out relaxation. `--quick` runs 20 steps. What is
+reference code and by us, then the eigenvalues that rule out relaxation. `--quick` runs 20 steps. What is
 drawn (`DIR` is `build/multi_code` unless given):
 
 - `motion.png`: the common point over time in both settings, coupled and monolithic;
@@ -29,7 +29,7 @@ from examples.multi_code.model import SETTING_1, SETTING_2, UNKNOWNS, MultiCode,
 
 TOL = 1e-10
 
-#: u(0.1), u(0.5), u(1) and the largest u of the prototype (docs/validation/sicklinger.md).
+#: u(0.1), u(0.5), u(1) and the largest u of the reference code (docs/validation/sicklinger.md).
 REFERENCE = {
     "setting 1": (0.0685228716, 0.0526915595, 0.0734767115, 0.08694362),
     "setting 2": (0.0666044446, 0.0529499697, 0.0668148944, 0.09424549),
@@ -68,7 +68,7 @@ class Row:
     refresh: str
     degree: int
     published: float | None
-    prototype: float | None
+    reference: float | None
 
 
 ROWS = [
@@ -109,18 +109,18 @@ def run_row(row: Row, steps: int | None = None) -> Found:
 
 def table(found: Sequence[Found]) -> str:
     """Evaluations per step, and the distance to the monolithic solution."""
-    lines = [f"{'':11s}{'':28s}{'published':>10s}{'prototype':>10s}{'ours':>8s}{'most':>6s}{'off by':>10s}"]
+    lines = [f"{'':11s}{'':28s}{'published':>10s}{'reference':>10s}{'ours':>8s}{'most':>6s}{'off by':>10s}"]
     for f in found:
-        published, prototype = ("-" if v is None else f"{v:g}" for v in (f.row.published, f.row.prototype))
+        published, reference = ("-" if v is None else f"{v:g}" for v in (f.row.published, f.row.reference))
         lines.append(
-            f"{f.row.setting:11s}{f.row.label:28s}{published:>10s}{prototype:>10s}{f.evaluations.mean():8.3f}"
+            f"{f.row.setting:11s}{f.row.label:28s}{published:>10s}{reference:>10s}{f.evaluations.mean():8.3f}"
             f"{f.evaluations.max():6d}{f.deviation:10.1e}"
         )
     return "\n".join(lines)
 
 
 def values(found: Sequence[Found]) -> str:
-    """The displacement of the common point at three times, and its maximum, against the prototype."""
+    """The displacement of the common point at three times, and its maximum, against the reference code."""
     lines = [f"{'':11s}{'':7s}" + "".join(f"{name:>14s}" for name in ("u(0.1)", "u(0.5)", "u(1)", "largest"))]
     for setting, printed in REFERENCE.items():
         u = next(f.result["one.u"] for f in found if f.row.setting == setting)
@@ -179,7 +179,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     found = [run_row(row, 20 if options.quick else None) for row in ROWS]
-    print("Interface evaluations per step (published and prototype: 1000 steps)\n")
+    print("Interface evaluations per step (published and reference code: 1000 steps)\n")
     print(table(found))
     if not options.quick:
         print(f"\n{values(found)}")

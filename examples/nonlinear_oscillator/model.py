@@ -48,7 +48,11 @@ def oscillator(x0: np.ndarray = X0, static: cs.Subsystem | None = None) -> cs.Sy
         x, v = float(z[0]), float(z[1])
         return np.array([v, (inner_force(x, v) + u[0]) / MASS])
 
-    mass = cs.Ode(rhs, lambda t, z, u: z, x0=x0, inputs=["force"], outputs=["x", "v"])
+    motion = [
+        cs.Port("x", nominal=2.0),
+        cs.Port("v", nominal=5e3),
+    ]  # forces of 4e7 beside them say nothing of their size
+    mass = cs.Ode(rhs, lambda t, z, u: z, x0=x0, inputs=["force"], outputs=motion)
     law = static or cs.Static(
         lambda t, u: coupling_force(float(u[0]), float(u[1])), inputs=["x", "v"], outputs=["force"]
     )
@@ -61,7 +65,7 @@ def oscillator(x0: np.ndarray = X0, static: cs.Subsystem | None = None) -> cs.Sy
 
 @lru_cache(maxsize=2)
 def reference(t_end: float = T_END) -> Reference:
-    """The uncoupled model at tolerances near rounding, from crossing to crossing of the kinks at `x = 0`, `v = 0`."""
+    """The uncoupled model at tolerances near rounding, piecewise between the kinks at `x = 0`, `v = 0`."""
     return Reference(t_end)
 
 

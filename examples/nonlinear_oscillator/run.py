@@ -11,7 +11,7 @@ What is drawn (`DIR` is `out/nonlinear_oscillator` unless given; about two minut
 - `order.png`: end error over fixed steps between two zero crossings, BDF 1 to 5: A and C keep the order, B is capped at
   two (its lines for BDF 3, 4 and 5 lie on each other).
 
-Numbers behind the pictures are checked in tests/dynamic_static, against docs/validation/schmoll.md.
+Numbers behind the pictures are checked in tests/method/dynamic_static, against docs/validation/schmoll.md.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def cost(variant: str, tol: float, t_end: float, milliseconds: float) -> Cost:
         model = cs.Ode(lambda t, x, u: whole(t, x), lambda t, x, u: x, x0=X0, inputs=[], outputs=["x", "v"])
         alone = cs.simulate(cs.System({"whole": model}), t_end=t_end, method=method("A", tol))
         n, attempts = alone.stats, alone.stats.calls["whole"]
-        error = cs.nrmse(reference()(alone.t), np.column_stack([alone["whole.x"], alone["whole.v"]]))
+        error = cs.analysis.nrmse(reference()(alone.t), np.column_stack([alone["whole.x"], alone["whole.v"]]))
         return Cost(error, n.steps, attempts - n.steps, n.iterations / attempts, np.nan, n.wall_seconds)
     result = cs.simulate(oscillator(), t_end=t_end, method=method(variant, tol))
     stats = result.stats
     attempts, calls = stats.calls["mass"], stats.calls["law"]
-    error = cs.nrmse(reference()(result.t), np.column_stack([result["mass.x"], result["mass.v"]]))
+    error = cs.analysis.nrmse(reference()(result.t), np.column_stack([result["mass.x"], result["mass.v"]]))
     # a set of solves runs in parallel: each call adds the duration of one solve
     seconds = stats.wall_seconds + calls * milliseconds * 1e-3
     return Cost(error, stats.steps, attempts - stats.steps, stats.iterations / attempts, calls, seconds)

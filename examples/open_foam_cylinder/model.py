@@ -43,7 +43,9 @@ class Cylinder:
 def cylinder_system(case: Path, parameters: Cylinder = Cylinder(), **more: int) -> cs.System:
     """Write the case and join it with the cylinder; `more` goes to `write_case`."""
     write_case(case, step=parameters.h, **more)
-    flow = cs.OpenFoam(case, patch="cylinder", density=1.0, rigid=True, timeout=120.0, nominal={"displacement": 0.1})
+    flow = cs.fields.OpenFoam(
+        case, patch="cylinder", density=1.0, rigid=True, timeout=120.0, nominal={"displacement": 0.1}
+    )
     system = cs.System({"flow": flow, "cylinder": parameters.body()})
     system.connect("flow.force[1]", "cylinder.f")
     system.connect("cylinder.y", "flow.displacement[1]")

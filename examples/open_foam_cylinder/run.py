@@ -2,10 +2,10 @@
 
     python examples/open_foam_cylinder/run.py [--out DIR] [--quick]
 
-Needs OpenFOAM (Debian and Ubuntu: apt install openfoam). Every crossing is a process of pimpleFoam that begins from the
-time directory of the last macro point, so that steps can be repeated. 400 steps take some five minutes; `--quick` makes
-30 on a coarser mesh. What is drawn (`DIR` is `build/open_foam_cylinder` unless given): `flow.png`, the velocity at the
-end, and the motion of the cylinder with the force on it.
+Needs OpenFOAM (Debian and Ubuntu: apt install openfoam). Every subsystem step is a process of pimpleFoam that begins
+from the time directory of the last macro point, so that steps can be repeated. 400 steps take some five minutes;
+`--quick` makes 30 on a coarser mesh. What is drawn (`DIR` is `build/open_foam_cylinder` unless given): `flow.png`, the
+velocity at the end, and the motion of the cylinder with the force on it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import cosolve as cs
 from examples.open_foam_cylinder.model import Cylinder, cylinder_system, simulate
 
 
-def draw(result: cs.Result, flow: cs.FieldSnapshot, path: Path) -> None:
+def draw(result: cs.Result, flow: cs.fields.FieldSnapshot, path: Path) -> None:
     """The flow at the end over the motion."""
     import matplotlib.pyplot as plt
     from matplotlib.collections import PolyCollection
@@ -53,7 +53,7 @@ def main() -> None:
         size = {"around": 10, "outwards": 16} if given.quick else {}
         system = cylinder_system(Path(folder), parameters, **size)
         flow = system.subsystems["flow"]
-        assert isinstance(flow, cs.OpenFoam)
+        assert isinstance(flow, cs.fields.OpenFoam)
         print(system)
         result = simulate(system, parameters, 30 if given.quick else 400)
         print(result.stats)

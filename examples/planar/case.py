@@ -18,7 +18,7 @@ class Case:
 
     `build(h)` gives the split system with inner steps of `h`; `reference(times)` the exact coordinates and multipliers;
     `levels(*motion)` the constraint from the outputs `motion`; `energy(result)` and `parts(result)` what is drawn.
-    Errors are taken at multiples of `sampled` seconds, residuals at every macro point. Each macro step is crossed in
+    Errors are taken at multiples of `sampled` seconds, residuals at every macro point. Each macro step is advanced in
     `inner` steps.
     """
 
@@ -55,7 +55,7 @@ def looped(function: Callable[..., Any]) -> Callable[..., Any]:
     """A compiled right-hand side for an integrator whose loop stays in Python.
 
     The native loop would be compiled anew for every function, 1 to 3 s each; at one or two inner steps per macro step
-    it saves 10 us a crossing, which short runs never earn back.
+    it saves 10 us a subsystem step, which short runs never earn back.
     """
     return lambda t, x, u: function(t, x, u)
 

@@ -77,9 +77,9 @@ def draw_mechanism(out: Path, case: Case, result: cs.Result, traced: Sequence[in
     import matplotlib.pyplot as plt
 
     parts = case.parts(result)
-    cs.write_gif(out / "mechanism.gif", parts, result.t, title=case.name, traced=traced, speed=0.33)
+    cs.plot.write_gif(out / "mechanism.gif", parts, result.t, title=case.name, traced=traced, speed=0.33)
     figure, axes = plt.subplots(figsize=(6, 5.5), layout="constrained")
-    cs.draw_strobe(axes, parts, result.t, traced=traced)
+    cs.plot.draw_strobe(axes, parts, result.t, traced=traced)
     axes.set_title(case.name)
     figure.savefig(out / "mechanism.png", dpi=110)
     plt.close(figure)

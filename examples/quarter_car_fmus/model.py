@@ -51,7 +51,9 @@ step = 5e-3
 def make_fmus(folder: Path, version: str = "2.0") -> list[Path]:
     """Export both halves into a folder, with a system file that couples them."""
     (folder / "car.toml").write_text(SYSTEM_FILE)
-    return [cs.export_fmu(f"{PARTS}:{name}", folder / f"{name}.fmu", version=version) for name in ("chassis", "wheel")]
+    return [
+        cs.fmi.export_fmu(f"{PARTS}:{name}", folder / f"{name}.fmu", version=version) for name in ("chassis", "wheel")
+    ]
 
 
 def coupled(one: cs.Subsystem, two: cs.Subsystem) -> cs.System:

@@ -34,7 +34,7 @@ def runs(folder: Path, H: float) -> dict[str, cs.Result]:
     for method in METHODS:
         try:
             found[method.label] = cs.simulate(from_fmus(folder), t_end=T_END, method=method, step=H)
-        except cs.SimulationError as failure:
+        except cs.errors.SimulationError as failure:
             if failure.result is None:
                 raise
             found[method.label] = failure.result

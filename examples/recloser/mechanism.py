@@ -39,9 +39,13 @@ class Chain(NamedTuple):
 class BarMechanism:
     """Both bars, the masses that are left on the multibody side, and the course of the actuator force."""
 
-    rod: cs.Bar = field(default_factory=lambda: cs.Bar(8, 0.06, STEEL_E, STEEL_RHO, pi / 4 * 0.016**2, clamped=False))
-    tube: cs.Bar = field(
-        default_factory=lambda: cs.Bar(6, 0.04, STEEL_E, STEEL_RHO, pi / 4 * (0.03**2 - 0.02**2), clamped=False)
+    rod: cs.structures.Bar = field(
+        default_factory=lambda: cs.structures.Bar(8, 0.06, STEEL_E, STEEL_RHO, pi / 4 * 0.016**2, clamped=False)
+    )
+    tube: cs.structures.Bar = field(
+        default_factory=lambda: cs.structures.Bar(
+            6, 0.04, STEEL_E, STEEL_RHO, pi / 4 * (0.03**2 - 0.02**2), clamped=False
+        )
     )
     rayleigh: float = 2e-7  # damping = rayleigh * stiffness, in s
     mechanism: Mechanism = field(default_factory=Mechanism)
@@ -60,7 +64,7 @@ class BarMechanism:
         """Rod and tube."""
         return self._chain(self.rod), self._chain(self.tube)
 
-    def _chain(self, bar: cs.Bar) -> Chain:
+    def _chain(self, bar: cs.structures.Bar) -> Chain:
         k = bar.E * bar.area / bar.element_length
         return Chain(bar.elements, k, self.rayleigh * k, float(bar.mass()[1]))
 
@@ -90,7 +94,7 @@ class BarMechanism:
         guess[0] = guess[2 : 2 + rod.elements] = 4.8e-6
         found, _, worked, said = fsolve(still, guess, xtol=1e-15, full_output=True)
         if worked != 1 and np.abs(still(found)).max() > 1e-6:
-            raise cs.SetupError(f"the mechanism finds no position of rest: {said}")
+            raise cs.errors.SetupError(f"the mechanism finds no position of rest: {said}")
         return found[:2], found[2:]
 
 

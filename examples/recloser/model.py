@@ -25,12 +25,13 @@ from numba import njit
 from scipy.optimize import brentq, fsolve
 
 import cosolve as cs
+from examples import elements
 
 #: Machine code is kept on disk only under the full name of this module: numba keeps the names of the parameters'
-#: classes with it, and a system file loads the same file as `model`, where nobody else would find them.
+#: classes with it, and a system file loads the same file as `model`, where no other process would find them.
 _jitted = njit(cache="." in __name__)
 
-contact_force = cs.elements.hunt_crossley
+contact_force = elements.hunt_crossley
 
 MU_0 = 4e-7 * pi
 
@@ -121,7 +122,7 @@ class Recloser:
         travel = found.reshape(p, 5)[:, 1] - found.reshape(p, 5)[:, 2]
         if (worked != 1 and not np.abs(still(found)).max() < 1e-9) or np.abs(travel - guess[:, 1]).max() > 1e-3:
             place, at = ("closed", "its far end") if self.closed else ("open", "the open stop")
-            raise cs.SetupError(
+            raise cs.errors.SetupError(
                 f"the recloser has no {place} position of rest: without current the armature does not stay at {at}; "
                 f"look at the springs and the magnet ({' '.join(said.split())})"
             )
@@ -308,7 +309,7 @@ def split(recloser: Recloser | None = None, internal_step: float = 1e-6, isolate
     """
     recloser = Recloser() if recloser is None else recloser
     build = [partial(actuator, recloser, i, internal_step) for i in range(recloser.poles)]
-    sides = {f"em{i + 1}": cs.Isolated(one, timeout=600.0) if isolated else one() for i, one in enumerate(build)}
+    sides = {f"em{i + 1}": cs.remote.Isolated(one, timeout=600.0) if isolated else one() for i, one in enumerate(build)}
     system = cs.System({"mbs": mechanics(recloser, internal_step), **sides})
     for i, name in enumerate(sides):
         system.connect(f"mbs.r[{i}]", f"{name}.r")

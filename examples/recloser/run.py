@@ -4,7 +4,8 @@
 
 What is printed and drawn (`DIR` is `build/recloser` unless given; under a minute on one free core):
 
-- a table for closing: method, degree, step, crossings of each side, error against the undivided machine over the whole
+- a table for closing: method, degree, step, subsystem steps of each side, error against the undivided machine over the
+whole
   motion and before the contacts touch, time;
 - `switch.png`: the switch with its contacts at five moments;
 - `closing.png`, `opening.png`: travel, gap, forces and coil current of one pole;
@@ -60,7 +61,7 @@ def errors(result: cs.Result, reference: Motion | mechanism.BarMotion, touch: fl
 
 def table(system: cs.System, runs, reference: Motion | mechanism.BarMotion, touch: float) -> cs.Result:
     """A line for every run; the last one comes back."""
-    print(f"  {'method':<14}{'degree':>6}{'step':>10}{'crossings':>11}{'whole':>10}{'before':>10}{'time':>9}")
+    print(f"  {'method':<14}{'degree':>6}{'step':>10}{'subsystem steps':>11}{'whole':>10}{'before':>10}{'time':>9}")
     for method, H in runs:
         begin = perf_counter()
         run = cs.simulate(system, t_end=float(reference.t[-1]), method=method, step=H)

@@ -49,11 +49,11 @@ class Groove:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.theta):
-            raise cs.SetupError(f"Groove: theta must be an angle in radians, not {self.theta!r}")
+            raise cs.errors.SetupError(f"Groove: theta must be an angle in radians, not {self.theta!r}")
         if not 0 < self.length <= 1:
-            raise cs.SetupError(f"Groove: length is a share of the width between 0 and 1, not {self.length!r}")
+            raise cs.errors.SetupError(f"Groove: length is a share of the width between 0 and 1, not {self.length!r}")
         if not (np.isfinite(self.pressure) and self.pressure >= 0):
-            raise cs.SetupError(f"Groove: pressure must not be below ambient (0), got {self.pressure!r}")
+            raise cs.errors.SetupError(f"Groove: pressure must not be below ambient (0), got {self.pressure!r}")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Elrod:
         """
         refuse_contact(float(np.hypot(*e)))
         if speed == 0 or not np.isfinite([speed, *rate]).all():
-            raise cs.SubsystemError(
+            raise cs.errors.SubsystemError(
                 f"Elrod: needs a moving surface and a finite rate, got speed {speed:g} and rate ({rate[0]:g}, "
                 f"{rate[1]:g}); at standstill the quasi-steady fill does not exist, use the Guembel condition there"
             )
@@ -219,7 +219,7 @@ class Elrod:
                     return p, np.minimum(gas, 1.0), solve
                 break
             broken = broken ^ wrong
-        raise cs.SubsystemError(
+        raise cs.errors.SubsystemError(
             f"Elrod: no quasi-steady film at e = ({ex:.6g}, {ey:.6g}), speed {speed:.6g}, rate = ({rx:.6g}, {ry:.6g}): "
             f"the gap changes too fast for the oil that the surface brings; use the Guembel condition"
         )

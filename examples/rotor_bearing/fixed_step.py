@@ -1,6 +1,6 @@
 """The rotor under a fixed-step BDF2, written out: the experiment behind a table of docs/validation/schmoll.md.
 
-A prototype showed how far the semi-implicit couplings end up from the fully implicit one at the same step, and
+A reference code showed how far the semi-implicit couplings end up from the fully implicit one at the same step, and
 a jump of method C by a factor of 360 between 40 and 20 microseconds. This is that experiment with everything open: the
 predictor of the very first step (`first="hold"` keeps the start value, `"euler"` uses the slope), the way the pressure
 is cut, and how long the fully implicit method leads (`lead`). docs/validation/schmoll.md draws the conclusion.
@@ -22,7 +22,7 @@ _EXTRAPOLATE = {1: (1.0,), 2: (2.0, -1.0), 3: (3.0, -3.0, 1.0)}
 
 
 def rotor(cavitation: str = "guembel-cells", n_theta: int = 48, n_z: int = 8) -> Rotor:
-    """The rotor on the grid that reproduces the prototype's table."""
+    """The rotor on the grid that reproduces the reference code's table."""
     return Rotor(JournalBearing(0.01, 20e-6, 0.01, 4e-3, n_theta, n_z, cavitation))
 
 
@@ -81,4 +81,4 @@ def _linearised(model: Rotor, t: float, x: np.ndarray, y: np.ndarray, film: Pola
 def distances(model: Rotor, variants: str, h: float, *, first: str = "euler", lead: float = 0.0) -> list[float]:
     """NRMSE of the states of each variant against A with the same step and the same start."""
     fully = run(model, "A", h, first=first).x
-    return [cs.nrmse(fully, run(model, variant, h, first=first, lead=lead).x) for variant in variants]
+    return [cs.analysis.nrmse(fully, run(model, variant, h, first=first, lead=lead).x) for variant in variants]

@@ -48,12 +48,14 @@ class JournalBearing:
         for name, what in (("R", "radius"), ("c", "clearance"), ("B", "width"), ("eta", "viscosity")):
             positive("JournalBearing", f"the {what} {name}", getattr(self, name))
         if self.c >= self.R:
-            raise cs.SetupError(f"JournalBearing: the clearance c = {self.c:g} must be below the radius R = {self.R:g}")
+            raise cs.errors.SetupError(
+                f"JournalBearing: the clearance c = {self.c:g} must be below the radius R = {self.R:g}"
+            )
         if self.cavitation not in (*CAVITATION, "elrod"):
             known = ", ".join((*CAVITATION, "elrod"))
-            raise cs.SetupError(f"JournalBearing: cavitation must be one of {known}, not {self.cavitation!r}")
+            raise cs.errors.SetupError(f"JournalBearing: cavitation must be one of {known}, not {self.cavitation!r}")
         if self.groove is not None and self.cavitation != "elrod":
-            raise cs.SetupError(
+            raise cs.errors.SetupError(
                 "JournalBearing: a groove feeds the mass-conserving film; give cavitation='elrod' with it"
             )
         _ = self.film  # refuses a bad grid now
@@ -102,7 +104,7 @@ class JournalBearing:
 
         >>> bearing = JournalBearing(R=0.01, c=20e-6, B=0.01, eta=4e-3)
         >>> K, C = bearing.coefficients(bearing.equilibrium(load=9.81, omega=600.0), omega=600.0)
-        >>> bool(C[0, 0] > 0 and C[1, 1] > 0 and K[0, 1] * K[1, 0] < 0)      # cross stiffness of opposite signs
+        >>> bool(C[0, 0] > 0 and C[1, 1] > 0 and K[0, 1] * K[1, 0] < 0)      # advance stiffness of opposite signs
         True
         """
         J = self.jacobian(D, (0.0, 0.0), omega)
@@ -139,7 +141,7 @@ class JournalBearing:
                 break
         if np.abs(gap).max() <= 1e3 * tol * load:  # the kinks of the cut pressure limit the descent
             return D
-        raise cs.SubsystemError(
+        raise cs.errors.SubsystemError(
             f"JournalBearing: no equilibrium found for load {load:g} N at omega = {omega:g} rad/s; stopped at "
             f"eccentricity {np.hypot(*D) / self.c:.6g} with a force defect of {np.abs(gap).max():.3g} N"
         )
@@ -157,7 +159,7 @@ class JournalBearing:
         [0.5, 0.0, 0.5]
         """
         if not omega > 0:
-            raise cs.SubsystemError(
+            raise cs.errors.SubsystemError(
                 f"JournalBearing: eps' and delta' are rates per unit of speed and need omega > 0, not {omega:g}; "
                 "use force(D, V, omega), which holds for every speed"
             )
@@ -168,7 +170,9 @@ class JournalBearing:
     def polar(self, eps: float, deps: float, ddelta: float) -> PolarFilm:
         """Dimensionless forces `F_r, F_delta` and their derivatives: what the source's static solver returns."""
         if isinstance(self.film, Elrod):
-            raise cs.SetupError("JournalBearing: with a groove the film has no polar form; use force(D, V, omega)")
+            raise cs.errors.SetupError(
+                "JournalBearing: with a groove the film has no polar form; use force(D, V, omega)"
+            )
         return self.film.polar(eps, deps, ddelta)
 
     def to_cartesian(self, F: npt.ArrayLike, D: npt.ArrayLike, omega: float) -> Array:

@@ -96,7 +96,7 @@ class Rotor:
     def system(self, form: str = "polar") -> cs.System:
         """Rotor and film, coupled."""
         if form not in FORMS:
-            raise cs.SetupError(f"Rotor: form must be one of {', '.join(FORMS)}, not {form!r}")
+            raise cs.errors.SetupError(f"Rotor: form must be one of {', '.join(FORMS)}, not {form!r}")
         polar = form == "polar"
         forces = ["F_r", "F_delta"] if polar else ["F_x", "F_y"]
         read = ["eps", "deps", "ddelta"] if polar else ["x", "y", "vx", "vy", "omega"]

@@ -72,9 +72,13 @@ class Reynolds:
         self.width = positive("Reynolds", "width (B/R)", width)
         for name, count, least in (("n_theta", n_theta, 8), ("n_z", n_z, 2)):
             if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < least:
-                raise cs.SetupError(f"Reynolds: {name} must be a whole number of at least {least}, not {count!r}")
+                raise cs.errors.SetupError(
+                    f"Reynolds: {name} must be a whole number of at least {least}, not {count!r}"
+                )
         if cavitation not in CAVITATION:
-            raise cs.SetupError(f"Reynolds: cavitation must be one of {', '.join(CAVITATION)}, not {cavitation!r}")
+            raise cs.errors.SetupError(
+                f"Reynolds: cavitation must be one of {', '.join(CAVITATION)}, not {cavitation!r}"
+            )
         self.n_theta, self.n_z, self.cavitation = int(n_theta), int(n_z), cavitation
         self.d_theta, self.d_z = 2 * np.pi / n_theta, 0.5 / n_z
         self.theta: Array = (np.arange(n_theta, dtype=np.float64) + 0.5) * self.d_theta
@@ -122,7 +126,7 @@ class Reynolds:
         """
         refuse_contact(float(np.hypot(*e)))
         if not np.isfinite(s) or not np.isfinite(c):
-            raise cs.SubsystemError(f"Reynolds: the load (s, c) = ({s}, {c}) of the film is not finite")
+            raise cs.errors.SubsystemError(f"Reynolds: the load (s, c) = ({s}, {c}) of the film is not finite")
         modes = _solve_modes(e[0], e[1], s, c, self._cos, self._sin, self._rates, self._modes.sum(axis=0))
         fields = modes @ self._modes.T  # (5, n_theta, n_z): p, dp/de_x, dp/de_y, dp/ds, dp/dc
         fields = np.ascontiguousarray(fields)
@@ -145,7 +149,7 @@ def positive(owner: str, name: str, value: Any) -> float:
     """
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or not np.isfinite(value) or value <= 0:
-        raise cs.SetupError(f"{owner}: {name} must be a positive number, not {value!r}")
+        raise cs.errors.SetupError(f"{owner}: {name} must be a positive number, not {value!r}")
     return float(value)
 
 
@@ -155,7 +159,7 @@ def refuse_contact(eps: float) -> None:
     >>> refuse_contact(0.9)
     """
     if not eps < 1:
-        raise cs.SubsystemError(
+        raise cs.errors.SubsystemError(
             f"the journal touches the bush: eccentricity {eps:.6g}, and the film model ends at 1; "
             "look for too large a load, too low a speed or too long a time step"
         )

@@ -11,9 +11,9 @@ What is drawn (`DIR` is `out/rotor_bearing` unless given; about three minutes, `
   through the threshold, its orbits and its spectrum, in which the half-speed line appears;
 - `comparison.png` (Figs. 5.5, 5.6): error, steps, iterations, static calls and time of the couplings over tolerance;
 - `jump.png`: the distance of B and C to A over a fixed step, with three ways to treat negative pressure. The jump of
-  method C that a prototype showed belongs to one of them (docs/validation/schmoll.md).
+  method C that a reference code showed belongs to one of them (docs/validation/schmoll.md).
 
-Numbers behind the pictures are checked in tests/dynamic_static.
+Numbers behind the pictures are checked in tests/method/dynamic_static.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def draw_jump(path: Path, steps: np.ndarray) -> dict[tuple[str, str], list[float
 
     figure, panels = plt.subplots(1, 3, figsize=(13, 4.3), sharey=True, sharex=True, layout="constrained")
     titles = {
-        "guembel-cells": "cut cell by cell (the prototype)",
+        "guembel-cells": "cut cell by cell (the reference code)",
         "guembel": "cut between the cells (differentiable)",
         "none": "negative pressure kept",
     }
@@ -282,7 +282,9 @@ def draw_jump(path: Path, steps: np.ndarray) -> dict[tuple[str, str], list[float
         axes.grid(which="both", alpha=0.2)
     published = {"B": (1.0e-2, 2.9e-3, 8.9e-4), "C": (5.4e-3, 7.8e-4, 2.2e-6)}
     for values in published.values():
-        panels[0].loglog((80, 40, 20), values, "x", color="k", ms=8, label="prototype" if values[0] > 9e-3 else None)
+        panels[0].loglog(
+            (80, 40, 20), values, "x", color="k", ms=8, label="reference code" if values[0] > 9e-3 else None
+        )
     for axes in panels:
         axes.set_xticks(1e6 * steps, labels=[f"{1e6 * h:g}" for h in steps])
         axes.set_xticks([], minor=True)

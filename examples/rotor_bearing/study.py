@@ -45,7 +45,7 @@ def compare(
             result = cs.simulate(rotor.system(form), t_end=t_end, method=method)
             seconds = perf_counter() - began
             late = result.t >= skip
-            error = cs.nrmse(exact(result.t[late]), states(result)[late])
+            error = cs.analysis.nrmse(exact(result.t[late]), states(result)[late])
             stats = result.stats
             attempts = stats.calls["rotor"]
             iterations = float(np.nansum(result.iterations)) / attempts

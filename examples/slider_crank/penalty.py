@@ -1,7 +1,7 @@
 """The crank and sliding lever of Lu (2015), 3.3.3.3: both rods on stiff bushings instead of ideal hinges.
 
 As in the source: 1e8 N/m and 1e5 Ns/m at both ground points, a torsional spring on rod 1, Method 3 with all coordinates
-of both rods. Rods are stiff (3e5 1/s) and crossed by compiled inner steps of 5e-6 s.
+of both rods. Rods are stiff (3e5 1/s) and advanced by compiled inner steps of 5e-6 s.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ and 1e-3 s over 1 s, prints errors and orders, and draws (`DIR` is `out/slider_c
 - `convergence.png`: the same quantities against the macro step;
 - `mechanism.gif`, `mechanism.png`: the mechanism in motion.
 
-Checked in tests/constraint/test_slider_crank.py and test_planar_tables.py.
+Checked in tests/method/constraint/test_slider_crank.py and test_planar_tables.py.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def frame(along: np.ndarray, across: Sequence[float] = (0.0, 1.0, 0.0)) -> np.nd
 class Rod:
     """A rod between two points, its body frame with z along it."""
 
-    def __init__(self, model: cs.MultibodyModel, name: str) -> None:
+    def __init__(self, model: cs.multibody.MultibodyModel, name: str) -> None:
         self.model, self.name = model, name
         start, end = RODS[name]
         self.centre, self.axes = (start + end) / 2, frame(end - start)
@@ -71,7 +71,7 @@ def universal_axes() -> np.ndarray:
     return np.column_stack([x, y, np.cross(x, y)])
 
 
-def _left(model: cs.MultibodyModel) -> None:
+def _left(model: cs.multibody.MultibodyModel) -> None:
     one, two = Rod(model, "rod1"), Rod(model, "rod2")
     turning = frame(AXIS_A, (0.0, 0.0, 1.0))
     one.marker("rod1_foot", A, turning)
@@ -84,7 +84,7 @@ def _left(model: cs.MultibodyModel) -> None:
     model.load("rod1", force=force)
 
 
-def _right(model: cs.MultibodyModel) -> None:
+def _right(model: cs.multibody.MultibodyModel) -> None:
     three, four = Rod(model, "rod3"), Rod(model, "rod4")
     three.marker("cut3", MIDDLE)
     three.marker("rod3_end", C, universal_axes())
@@ -98,17 +98,17 @@ def _right(model: cs.MultibodyModel) -> None:
 
 def system(H: float = 1e-3, *, correction: bool = True, **options: Any) -> cs.System:
     """The mechanism cut between rods 2 and 3."""
-    left, right = cs.MultibodyModel(GRAVITY), cs.MultibodyModel(GRAVITY)
+    left, right = cs.multibody.MultibodyModel(GRAVITY), cs.multibody.MultibodyModel(GRAVITY)
     _left(left)
     _right(right)
-    weld = cs.Joint("fixed", "left.cut2", "right.cut3", axis=C - B, name="weld")
+    weld = cs.multibody.Joint("fixed", "left.cut2", "right.cut3", axis=C - B, name="weld")
     common = {"integrator": "rk4", "internal_step": H, "monitors": ["energy"], **options}
-    return cs.assemble({"left": left, "right": right}, [weld], correction=correction, **common)
+    return cs.multibody.assemble({"left": left, "right": right}, [weld], correction=correction, **common)
 
 
-def monolithic() -> cs.MultibodySubsystem:
+def monolithic() -> cs.multibody.MultibodySubsystem:
     """The whole mechanism in one model, as a reference; ports show all rods."""
-    model = cs.MultibodyModel(GRAVITY)
+    model = cs.multibody.MultibodyModel(GRAVITY)
     _left(model)
     _right(model)
     axes = frame(C - B)
@@ -117,4 +117,6 @@ def monolithic() -> cs.MultibodySubsystem:
         body = frame(end - start)
         model.marker(name, rod, body.T @ (MIDDLE - (start + end) / 2), axes=body.T @ axes)
     model.joint("weld", "fixed", "weld2", "weld3")
-    return cs.MultibodySubsystem(model, ports=[(rod, []) for rod in RODS], rtol=1e-11, atol=1e-13, monitors=["energy"])
+    return cs.multibody.MultibodySubsystem(
+        model, ports=[(rod, []) for rod in RODS], rtol=1e-11, atol=1e-13, monitors=["energy"]
+    )

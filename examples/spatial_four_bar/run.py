@@ -55,7 +55,7 @@ def run(method: cs.Method, H: float = H, t_end: float = T_END, *, correction: bo
 def residuals(result: cs.Result) -> np.ndarray:
     """Levels x points x conditions."""
     model = system(correction="weld_mu_force" in result)
-    return np.asarray(cs.constraint_residuals(model, result)["weld"])
+    return np.asarray(cs.multibody.constraint_residuals(model, result)["weld"])
 
 
 def error(result: cs.Result, t_end: float = T_END) -> float:

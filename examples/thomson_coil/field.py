@@ -74,7 +74,7 @@ class Machine:
         """Of the band when the plate has gone `z`; a sentence where it would fold."""
         found = 1.0 + z / self.p.gap
         if not found > 0.05:
-            raise cs.SubsystemError(
+            raise cs.errors.SubsystemError(
                 f"the plate is at z = {1e3 * z:.4g} mm, but the gap of {1e3 * self.p.gap:g} mm and the elements in it "
                 f"are closed there; look at the force and the stops that hold the plate, or take a larger gap"
             )
@@ -175,7 +175,7 @@ class FieldOfCoil(cs.Subsystem):
 
     def __init__(self, p: ThomsonCoil, mesh: Mesh, internal_step: float) -> None:
         if not 0 < internal_step < np.inf:
-            raise cs.SetupError(f"internal_step = {internal_step!r} must be a time above zero")
+            raise cs.errors.SetupError(f"internal_step = {internal_step!r} must be a time above zero")
         self.machine, self.internal_step = Machine(p, mesh), internal_step
 
     def start(self, t0: float) -> float:
@@ -189,10 +189,10 @@ class FieldOfCoil(cs.Subsystem):
             while begin < end:
                 x, h = self.x, end - begin
 
-                def cross(h: float, x: np.ndarray = x, t: float = begin) -> np.ndarray:
+                def advance(h: float, x: np.ndarray = x, t: float = begin) -> np.ndarray:
                     return self.machine.step(x, h, lambda c: u(t + c * h)[0])[0]
 
-                self.x, done = self.machine.until_empty(x, h, cross)
+                self.x, done = self.machine.until_empty(x, h, advance)
                 begin = end if done == h else begin + done
         return self.machine.force(self.x, u(t1)[0])
 

@@ -37,7 +37,7 @@ def _finite_elements() -> Any:
     try:
         import skfem
     except ImportError:
-        raise cs.SetupError(
+        raise cs.errors.SetupError(
             "the field of the Thomson coil needs scikit-fem, which is not installed here; run: pip install cosolve[fem]"
         ) from None
     return skfem
@@ -57,7 +57,7 @@ class Mesh:
 
     def finer(self, times: float) -> Mesh:
         if not 0.1 <= times <= 20:
-            raise cs.SetupError(f"finer = {times!r} must be a factor from 0.1 to 20, by which elements shrink")
+            raise cs.errors.SetupError(f"finer = {times!r} must be a factor from 0.1 to 20, by which elements shrink")
         layers = max(1, round(self.layers * times))
         return Mesh(self.size / times, layers, self.growth ** (1 / times), self.far)
 
@@ -67,7 +67,7 @@ class Mesh:
         edges = {0.0, inner, outer} | {r + side * p.wire[0] / 2 for r in p.turns for side in (-1, 1)}
         edges = {round(edge, 9) for edge in edges}  # those that differ by rounding only are one line
         if self.far < 2 * max(edges):
-            raise cs.SetupError(
+            raise cs.errors.SetupError(
                 f"Mesh: far = {self.far:g} m is too near for conductors of {max(edges):g} m; take five times that"
             )
         return np.concatenate([_between(sorted(edges), self.size), self._outside(max(edges))])

@@ -26,13 +26,14 @@ from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 
 import cosolve as cs
+from examples import elements
 
 # Machine code on disk knows its module by name: loaded by a system file this one is plain `model`, and keeps none.
 _compiled = njit(cache=True)
 # compiled functions call them by these names
-hunt_crossley, capacitor_rate = cs.elements.hunt_crossley, cs.elements.capacitor_rate
-tabulated_inductance, transformer_rates = cs.elements.tabulated_inductance, cs.elements.transformer_rates
-warm_resistance = cs.elements.warm_resistance
+hunt_crossley, capacitor_rate = elements.hunt_crossley, elements.capacitor_rate
+tabulated_inductance, transformer_rates = elements.tabulated_inductance, elements.transformer_rates
+warm_resistance = elements.warm_resistance
 
 
 @dataclass(frozen=True)
@@ -76,16 +77,20 @@ class ThomsonCoil:
         amounts = {"capacitance": self.capacitance, "voltage": self.voltage, "mass": self.mass, "lead": min(self.lead)}
         for name, value in {**lengths, **amounts, "period": self.period, "travel": self.travel}.items():
             if not 0 < value < np.inf:
-                raise cs.SetupError(f"ThomsonCoil: {name} = {getattr(self, name)!r} must be above zero (SI units)")
+                raise cs.errors.SetupError(
+                    f"ThomsonCoil: {name} = {getattr(self, name)!r} must be above zero (SI units)"
+                )
         if not outer > inner:
-            raise cs.SetupError(f"ThomsonCoil: plate = {self.plate!r} must be inner radius, outer radius, thickness")
+            raise cs.errors.SetupError(
+                f"ThomsonCoil: plate = {self.plate!r} must be inner radius, outer radius, thickness"
+            )
         if not np.all(np.diff(self.turns) > self.wire[0]):
-            raise cs.SetupError(
+            raise cs.errors.SetupError(
                 f"ThomsonCoil: turns overlap; their radii must grow by more than {self.wire[0]:g} m each"
             )
         first, last, spacing = self.table
         if not (first < 0 < last and 0 < spacing < last and first > -self.gap - self.wire[1] / 2):
-            raise cs.SetupError(
+            raise cs.errors.SetupError(
                 f"ThomsonCoil: table = {self.table!r} must begin below 0 and above the coil's middle, end above 0, and "
                 "have a spacing"
             )
@@ -103,7 +108,7 @@ class ThomsonCoil:
         names = [one.name for one in fields(cls)]
         for name in given:
             if name not in names:
-                raise cs.SetupError(f"ThomsonCoil has no parameter '{name}'; there are {', '.join(names)}")
+                raise cs.errors.SetupError(f"ThomsonCoil has no parameter '{name}'; there are {', '.join(names)}")
         return cls(**given)
 
     # -- inductances and resistances ---------------------------------------------------------------------
@@ -120,33 +125,31 @@ class ThomsonCoil:
     @cached_property
     def coil_inductance(self) -> float:
         """Of all turns in series, without the lead."""
-        return float(cs.elements.inductance_matrix(np.array(self.turns), np.zeros(len(self.turns)), *self.wire).sum())
+        return float(elements.inductance_matrix(np.array(self.turns), np.zeros(len(self.turns)), *self.wire).sum())
 
     @cached_property
     def coil_resistance(self) -> float:
-        return float(
-            cs.elements.loop_resistance(self.turns, self.wire[0] * self.wire[1], self.copper.conductivity).sum()
-        )
+        return float(elements.loop_resistance(self.turns, self.wire[0] * self.wire[1], self.copper.conductivity).sum())
 
     @cached_property
     def plate_inductance(self) -> np.ndarray:
         """Of the rings among each other."""
         radii, heights, width, height = self.ring_places
-        return cs.elements.inductance_matrix(radii, heights, width, height)
+        return elements.inductance_matrix(radii, heights, width, height)
 
     @cached_property
     def plate_resistance(self) -> np.ndarray:
         radii, _, width, height = self.ring_places
-        return cs.elements.loop_resistance(radii, width * height, self.aluminium.conductivity)
+        return elements.loop_resistance(radii, width * height, self.aluminium.conductivity)
 
     def mutual(self, z: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inductances between the coil and each ring when the plate has gone `z`, and their derivatives by it."""
         radii, heights, _, _ = self.ring_places
         away = np.atleast_1d(z)[:, np.newaxis, np.newaxis] + self.gap + self.wire[1] / 2 + heights[:, np.newaxis]
         a, b = radii[:, np.newaxis], np.array(self.turns)
-        return cs.elements.mutual_inductance(a, b, away).sum(axis=-1), cs.elements.mutual_inductance_slope(
-            a, b, away
-        ).sum(axis=-1)
+        return elements.mutual_inductance(a, b, away).sum(axis=-1), elements.mutual_inductance_slope(a, b, away).sum(
+            axis=-1
+        )
 
     @cached_property
     def mutual_table(self) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +195,7 @@ class Rings:
         """Tabulated inductances at `z`; a sentence where the plate has left the table."""
         first, last, spacing = self.p.table
         if not first <= z < last:
-            raise cs.SubsystemError(
+            raise cs.errors.SubsystemError(
                 f"the plate is at z = {1e3 * z:.4g} mm, but inductances are tabulated from {1e3 * first:g} to "
                 f"{1e3 * last:g} mm; widen ThomsonCoil.table, or end the run before"
             )
@@ -232,7 +235,7 @@ def _rates(x, speed, M, slope, inverse, L, Rc, Rl, Rp, C, coil_heat, plate_heat,
     return found
 
 
-#: what passes between the two sides, with units for plots, reports and whoever connects something else
+#: what passes between the two sides, with units for plots, reports and other connections
 MOTION, FORCE = [cs.Port("z", unit="m"), cs.Port("v", unit="m/s")], [cs.Port("F", unit="N")]
 
 
@@ -304,7 +307,7 @@ def mechanics(
 class LatchedPlate(cs.Ode):
     """A plate that has to be beyond `ridge`, in m, from the time `opens_by` on."""
 
-    native = None  # crossings are looked at one by one
+    native = None  # subsystem steps are looked at one by one
 
     def __init__(self, *arguments: Any, ridge: float, opens_by: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -324,7 +327,7 @@ class LatchedPlate(cs.Ode):
                 what = f"it came no further than {furthest}; a higher voltage would throw it over"
             else:
                 what = f"it was at {furthest} and came back; a lower voltage or a softer stop would keep it"
-            raise cs.SubsystemError(
+            raise cs.errors.SubsystemError(
                 f"at {1e3 * t1:.4g} ms the plate is at z = {1e3 * z:.4g} mm, and the latch holds it open beyond "
                 f"{1e3 * self.ridge:g} mm only: {what}"
             )

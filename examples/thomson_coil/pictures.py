@@ -229,7 +229,7 @@ def draw_errors(rows: Sequence[Any], title: str, path: Path) -> None:
     figure, ax = plt.subplots(figsize=(7, 4.8), layout="constrained")
     for k, label in enumerate(dict.fromkeys(row.method for row in rows)):
         own = [row for row in rows if row.method == label]
-        cost = f"{label}, crosses {own[-1].work:.0f} times" if own[-1].work > 1.5 else label
+        cost = f"{label}, advances {own[-1].work:.0f} times" if own[-1].work > 1.5 else label
         steps, errors = [1e6 * row.step for row in own], [row.error for row in own]
         ax.loglog(steps, errors, "o-" if len(own) > 1 else "*", ms=6 if len(own) > 1 else 12, color=f"C{k}", label=cost)
     ax.set(xlabel="macro step [us]", ylabel="error against the undivided machine", title=title)

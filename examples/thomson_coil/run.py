@@ -6,7 +6,8 @@
 elements (needs `pip install cosolve[fem]`; taken where that is installed). What is printed and drawn (`DIR` is
 `build/thomson_coil` unless given; less than a minute on one core):
 
-- a table: macro step, crossings of the electromagnetic side, error against the undivided machine and time, for several
+- a table: macro step, subsystem steps of the electromagnetic side, error against the undivided machine and time, for
+several
   methods in free flight (`--long`: down to 1 us, some minutes);
 - `section.png`: coil and plate in section at four instants, with their currents and the lines of flux;
 - `motion.gif`: the same in motion, with latch and end stop;
@@ -58,7 +59,7 @@ def error(result: cs.Result, reference: model.Flight | field.Flight, until: floa
 
 @dataclass(frozen=True)
 class Row:
-    """One run: `work` is how often the electromagnetic side, which takes the time, has crossed all of it."""
+    """One run: `work` is how often the electromagnetic side, which takes the time, has advanced all of it."""
 
     method: str
     step: float
@@ -74,7 +75,7 @@ class Row:
         return f"  {self.method:<18}{numbers}"
 
 
-HEAD = f"  {'':<18}{'H in us':>8} {'crossings':>10} {'work':>6} {'error':>10} {'time':>9}"
+HEAD = f"  {'':<18}{'H in us':>8} {'subsystem steps':>10} {'work':>6} {'error':>10} {'time':>9}"
 
 
 def without_coupling(em: cs.Subsystem, step: float = 5e-6) -> dict[str, np.ndarray]:
@@ -123,7 +124,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     try:
         reference = of.undivided(**finer)
-    except cs.SetupError as missing:
+    except cs.errors.SetupError as missing:
         sys.exit(str(missing))
     print(f"free flight of 1 ms, the electromagnetic side as {chosen}; internal steps of {1e6 * internal:g} us\n")
     print(HEAD)

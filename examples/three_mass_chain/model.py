@@ -44,9 +44,11 @@ def monolithic(integrator: str, h: float) -> cs.System:
     """All three masses in one subsystem."""
     q, v, a = exact(0.0)
     q_old, v_old, _ = _before(h)
-    outputs = [cs.At(f"{name}{level[0]}", i, level) for level in _LEVELS for i, name in enumerate("uvw")]
-    chain = cs.SecondOrder(
-        cs.Structure(MASS, K=STIFFNESS, D=DAMPING),
+    outputs = [
+        cs.structures.DofPort(f"{name}{level[0]}", i, level) for level in _LEVELS for i, name in enumerate("uvw")
+    ]
+    chain = cs.structures.SecondOrder(
+        cs.structures.Structure(MASS, K=STIFFNESS, D=DAMPING),
         INTEGRATORS[integrator],
         inputs=[],
         outputs=outputs,
@@ -68,11 +70,11 @@ def split(one: str, two: str, h: float, level: Level = "displacement") -> cs.Sys
     }
     domains = {}
     for name, (M, D, K, integrator, held, at) in matrices.items():
-        domains[name] = cs.SecondOrder(
-            cs.Structure(M, K=K, D=D),
+        domains[name] = cs.structures.SecondOrder(
+            cs.structures.Structure(M, K=K, D=D),
             INTEGRATORS[integrator],
-            inputs=[cs.At("f", at, "force")],
-            outputs=[cs.At(which, at, which) for which in _LEVELS],
+            inputs=[cs.structures.DofPort("f", at, "force")],
+            outputs=[cs.structures.DofPort(which, at, which) for which in _LEVELS],
             q0=q[held],
             v0=v[held],
             a0=a[held],

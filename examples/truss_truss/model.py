@@ -7,7 +7,7 @@ Sicklinger (2014), 4.7.1: `R_1 = U_1 - Y_2`, `R_2 = U_2 - Y_1`, backward Euler, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,8 +18,8 @@ import cosolve as cs
 class TrussTruss:
     """Parameters; the defaults are those of Table 4.1, in the arrangement of docs/validation/sicklinger.md."""
 
-    one: cs.Bar = field(default_factory=lambda: cs.Bar(elements=20, length=1.0, E=20.0, rho=0.55))
-    two: cs.Bar = field(default_factory=lambda: cs.Bar(elements=10, length=1.0, E=50.0, rho=0.5))
+    one: cs.structures.Bar = field(default_factory=lambda: cs.structures.Bar(elements=20, length=1.0, E=20.0, rho=0.55))
+    two: cs.structures.Bar = field(default_factory=lambda: cs.structures.Bar(elements=10, length=1.0, E=50.0, rho=0.5))
     force: float = 4.25
     h: float = 0.01
     steps: int = 200
@@ -33,27 +33,58 @@ class TrussTruss:
 SOURCE = TrussTruss()
 
 
-def force_bar(bar: cs.Bar, force: float, tol: float, **options: object) -> cs.SecondOrder:
+class OneIteration(cs.structures.SecondOrder):
+    """A bar that takes one Newton iteration per evaluation, from constant velocity at first (backward Euler).
+
+    The reaction is an unknown of the local Newton iteration, as in Eqs. 4.103-4.104 of the source: after the iteration
+    it has its linearised value. The residual that is left inside does not count in the tolerance.
+    """
+
+    def resolve(self, t0: float, t1: float, u: cs.InputSignal, **_: object) -> np.ndarray:
+        """Advance by one local iteration from the last displacements of the same step."""
+        past, rates = self._past, self.integrator.at(self._past).rule(self._past, u.H)
+        q0 = past.q + u.H * past.v
+        if self._trial is not None and self._trial.start is past:
+            q0 = self._trial.records[-1].end.q.copy()
+        prescribed = self.balance.fixed.dofs
+        q0[prescribed] = u.end[: len(prescribed)]
+        guess = (q0 - rates.q_hat) / rates.c_q
+        times, inputs = (t0, t1), (u.coefficients[0], u.end)
+        record = self.balance.step(past, self.integrator, u.H, times, inputs, guess=guess, newton_steps=1)
+        q1, S = record.end.q, self.structure
+        curved = S.internal_force(q1) - S.internal_force(q0) - S.tangent(q0) @ (q1 - q0)
+        end = replace(record.end, reaction=record.end.reaction - curved[prescribed])
+        self.local_iterations += record.solves
+        y = self._settle(past, u, replace(record, end=end))
+        self.internal_residual = 0.0
+        return y
+
+
+def force_bar(
+    bar: cs.structures.Bar, force: float, tol: float, kind: type = cs.structures.SecondOrder, **options: object
+) -> cs.structures.SecondOrder:
     """A bar whose end is pulled: the force `f` that it passes on comes in, the displacement of the joint goes out."""
     load = np.zeros(bar.n)
     load[-1] = force
-    return cs.SecondOrder(
-        cs.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
+    return kind(
+        cs.structures.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent, load=load),
         "backward-euler",
-        inputs=[cs.At("f", -1, "force", factor=-1.0, unit="N")],
-        outputs=[cs.At("u", -1, "displacement", unit="m")],
+        inputs=[cs.structures.DofPort("f", -1, "force", factor=-1.0, unit="N")],
+        outputs=[cs.structures.DofPort("u", -1, "displacement", unit="m")],
         tol=tol,
         **options,  # type: ignore[arg-type]
     )
 
 
-def displacement_bar(bar: cs.Bar, tol: float, **options: object) -> cs.SecondOrder:
+def displacement_bar(
+    bar: cs.structures.Bar, tol: float, kind: type = cs.structures.SecondOrder, **options: object
+) -> cs.structures.SecondOrder:
     """A bar whose end is led: the displacement of the joint comes in, the force `M a + p` there goes out."""
-    return cs.SecondOrder(
-        cs.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent),
+    return kind(
+        cs.structures.Structure(bar.mass(), internal_force=bar.internal_force, tangent=bar.tangent),
         "backward-euler",
-        inputs=[cs.At("u", -1, "displacement", unit="m")],
-        outputs=[cs.At("f", -1, "reaction", unit="N")],
+        inputs=[cs.structures.DofPort("u", -1, "displacement", unit="m")],
+        outputs=[cs.structures.DofPort("f", -1, "reaction", unit="N")],
         tol=tol,
         **options,  # type: ignore[arg-type]
     )
@@ -68,18 +99,18 @@ def bar(
     force: float = 0.0,
     tol: float = 1e-12,
     **options: object,
-) -> cs.SecondOrder:
+) -> cs.structures.SecondOrder:
     """A bar for a system file: it `takes` a "force" or a "displacement" at its end."""
-    made = cs.Bar(elements=elements, length=length, E=E, rho=rho)
+    made = cs.structures.Bar(elements=elements, length=length, E=E, rho=rho)
     return force_bar(made, force, tol, **options) if takes == "force" else displacement_bar(made, tol, **options)
 
 
-def force_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
+def force_truss(p: TrussTruss = SOURCE, **options: object) -> cs.structures.SecondOrder:
     """Truss one, pulled by the constant force."""
     return force_bar(p.one, p.force, p.local_tol, **options)
 
 
-def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> cs.SecondOrder:
+def displacement_truss(p: TrussTruss = SOURCE, **options: object) -> cs.structures.SecondOrder:
     """Truss two, which follows."""
     return displacement_bar(p.two, p.local_tol, **options)
 

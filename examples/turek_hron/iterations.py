@@ -41,7 +41,7 @@ def main() -> None:
     for name in SOLIDS if options.solids else ["ngsolve"]:
         try:
             flag = solid(case, options.fineness) if name == "ngsolve" else SOLIDS[name](case)
-        except cs.SetupError as error:
+        except cs.errors.SetupError as error:
             print(f"{name}: {error}")
             continue
         joined = system(case, options.fineness, flag)
@@ -55,7 +55,7 @@ def main() -> None:
 def count(
     case: Case,
     joined: cs.System,
-    flag: cs.FieldSubsystem,
+    flag: cs.fields.FieldSubsystem,
     name: str,
     t_start: float,
     startup: cs.Startup | None,

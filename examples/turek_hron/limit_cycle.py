@@ -32,7 +32,7 @@ def nearest(case: str, fineness: float) -> Path:
 FILE = nearest("FSI3", 1.0)
 
 
-def store(flow: cs.NgsFlow, flag: cs.NgsSolid, path: Path) -> None:
+def store(flow: cs.fields.NgsFlow, flag: cs.fields.NgsSolid, path: Path) -> None:
     """Write where both stand, at the end of a run."""
     moving, bending = flow.motion(), flag.motion()
     del moving["displacement"]  # that of the solid counts
@@ -45,7 +45,7 @@ def store(flow: cs.NgsFlow, flag: cs.NgsSolid, path: Path) -> None:
 
 
 def set_start(
-    flow: cs.NgsFlow, flag: cs.NgsSolid | cs.ElasticSolid, path: Path = FILE, t0: float = 0.0
+    flow: cs.fields.NgsFlow, flag: cs.fields.NgsSolid | cs.fields.ElasticSolid, path: Path = FILE, t0: float = 0.0
 ) -> cs.KnownHistory:
     """Let runs start from what is stored, and give the `startup` of a run that does so at `t0`.
 

@@ -137,9 +137,9 @@ def solid_mesh(fineness: float = 1.0):
     return Mesh(OCCGeometry(face, dim=2).GenerateMesh(maxh=0.01 / fineness, grading=0.3))
 
 
-def solid(case: Case, fineness: float | None = None) -> cs.NgsSolid:
+def solid(case: Case, fineness: float | None = None) -> cs.fields.NgsSolid:
     """The flag."""
-    return cs.NgsSolid(
+    return cs.fields.NgsSolid(
         solid_mesh(fineness or case.fineness),
         clamped="clamped",
         surface="surface",
@@ -151,13 +151,13 @@ def solid(case: Case, fineness: float | None = None) -> cs.NgsSolid:
     )
 
 
-def fluid(case: Case, fineness: float | None = None) -> cs.NgsFlow:
+def fluid(case: Case, fineness: float | None = None) -> cs.fields.NgsFlow:
     """The flow; its flag moves in FSI cases and is rigid otherwise."""
     from ngsolve import CF, y
 
     moves = case.kind == "FSI"
     parabola = 1.5 * case.velocity * 4 / 0.1681 * y * (0.41 - y)
-    return cs.NgsFlow(
+    return cs.fields.NgsFlow(
         fluid_mesh(fineness or case.fineness),
         density=DENSITY,
         viscosity=case.viscosity,
@@ -169,7 +169,7 @@ def fluid(case: Case, fineness: float | None = None) -> cs.NgsFlow:
     )
 
 
-def system(case: Case, fineness: float | None = None, flag: cs.FieldSubsystem | None = None) -> cs.System:
+def system(case: Case, fineness: float | None = None, flag: cs.fields.FieldSubsystem | None = None) -> cs.System:
     """What is simulated in the cases that change in time; `flag` is another solid (`solids.py`)."""
     if case.kind == "CSM":
         flag = solid(case, fineness)
@@ -211,7 +211,7 @@ def measured(times: np.ndarray, values: np.ndarray) -> tuple[float, float, float
     """Mean and amplitude (of largest and smallest value) of the last two periods, and frequency over the last three
     seconds.
 
-    The frequency is that of upward crossings of the mean, of a signal that has been well below it in between; what
+    The frequency is that of upward passages through the mean, of a signal that has been well below it in between; what
     changes by less than a percent counts as steady. Two periods, because `ux` and the drag have two to one of the flag,
     one as it swings up and one as it swings down, and these are not the same.
     """
@@ -220,15 +220,15 @@ def measured(times: np.ndarray, values: np.ndarray) -> tuple[float, float, float
     mean, amplitude = 0.5 * (x.max() + x.min()), 0.5 * np.ptp(x)
     if amplitude < 0.005 * abs(mean):
         return float(x[-1]), 0.0, 0.0
-    crossings, below = [], False
+    passages, below = [], False
     for k in range(len(x) - 1):
         below |= x[k] < mean - 0.2 * amplitude
         if below and x[k] < mean <= x[k + 1]:
-            crossings.append(t[k] + (mean - x[k]) / (x[k + 1] - x[k]) * (t[k + 1] - t[k]))
+            passages.append(t[k] + (mean - x[k]) / (x[k + 1] - x[k]) * (t[k + 1] - t[k]))
             below = False
-    if len(crossings) < 2:
+    if len(passages) < 2:
         return float(x[-1]), 0.0, 0.0
-    last = (t >= crossings[-3 if len(crossings) > 2 else -2]) & (t <= crossings[-1])
+    last = (t >= passages[-3 if len(passages) > 2 else -2]) & (t <= passages[-1])
     high, low = x[last].max(), x[last].min()
-    frequency = (len(crossings) - 1) / (crossings[-1] - crossings[0])
+    frequency = (len(passages) - 1) / (passages[-1] - passages[0])
     return float(0.5 * (high + low)), float(0.5 * (high - low)), float(frequency)

@@ -13,7 +13,7 @@ from examples.calculix_flag.deck import WET, write_deck
 from examples.turek_hron.model import POISSON, A, Case, solid, solid_mesh
 
 
-def on_same_triangles(kind: type[cs.ElasticSolid], case: Case) -> cs.ElasticSolid:
+def on_same_triangles(kind: type[cs.fields.ElasticSolid], case: Case) -> cs.fields.ElasticSolid:
     """A flag on the mesh of NGSolve's solid with straight edges."""
     import skfem
 
@@ -35,25 +35,25 @@ def on_same_triangles(kind: type[cs.ElasticSolid], case: Case) -> cs.ElasticSoli
     )
 
 
-def by_scikit_fem(case: Case) -> cs.FieldSubsystem:
+def by_scikit_fem(case: Case) -> cs.fields.FieldSubsystem:
     """Forces and matrices by numpy."""
-    return on_same_triangles(cs.ElasticSolid, case)
+    return on_same_triangles(cs.fields.ElasticSolid, case)
 
 
-def by_dolfinx(case: Case) -> cs.FieldSubsystem:
+def by_dolfinx(case: Case) -> cs.fields.FieldSubsystem:
     """By compiled forms, in a process of the Python that has dolfinx."""
-    return on_same_triangles(cs.DolfinxSolid, case)
+    return on_same_triangles(cs.fields.DolfinxSolid, case)
 
 
-def by_calculix(case: Case) -> cs.FieldSubsystem:
-    """70 elements of eight nodes; the program runs once per crossing."""
+def by_calculix(case: Case) -> cs.fields.FieldSubsystem:
+    """70 elements of eight nodes; the program runs once per subsystem step."""
     with tempfile.TemporaryDirectory() as folder:
         mu = case.young / (2 * (1 + POISSON))
         deck = write_deck(Path(folder, "flag.inp"), mu=mu, nu=POISSON, density=case.solid_density, step=case.step)
-        return cs.CalculiX(deck, WET, nominal={"displacement": 1e-2})
+        return cs.fields.CalculiX(deck, WET, nominal={"displacement": 1e-2})
 
 
-SOLIDS: dict[str, Callable[[Case], cs.FieldSubsystem]] = {
+SOLIDS: dict[str, Callable[[Case], cs.fields.FieldSubsystem]] = {
     "ngsolve": solid,
     "scikit-fem": by_scikit_fem,
     "dolfinx": by_dolfinx,
@@ -61,7 +61,7 @@ SOLIDS: dict[str, Callable[[Case], cs.FieldSubsystem]] = {
 }
 
 
-def end_of_flag(run: cs.Result, flag: cs.FieldSubsystem) -> np.ndarray:
+def end_of_flag(run: cs.Result, flag: cs.fields.FieldSubsystem) -> np.ndarray:
     """How far the end of the flag has moved, at every time: columns ux and uy."""
     moved = np.asarray(run["solid.displacement"])
     points = flag.meshes["displacement"].points

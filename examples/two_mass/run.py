@@ -13,7 +13,7 @@ What is drawn (`DIR` is `build/two_mass` unless given; two minutes or so on two 
 - `error_control.png` (2.17, 2.18): NRMSE and mean macro step over the tolerance.
 
 Long runs iterate the matrix of the macro step after 20 steps of the engine (see study.py); error-controlled runs and
-those with H < h take the engine throughout. The numbers are checked in tests/explicit.
+those with H < h take the engine throughout. The numbers are checked in tests/method/explicit.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _over_steps(
 @cache
 def _limit(method: cs.Method) -> float:
     """The stability limit of a method."""
-    return cs.critical_step(force_displacement(), method, step_range=(1e-5, 2e-3))
+    return cs.analysis.critical_step(force_displacement(), method, step_range=(1e-5, 2e-3))
 
 
 def _curve(axes: Axes, H: np.ndarray, error: np.ndarray, order: int, critical: float, p: int) -> None:

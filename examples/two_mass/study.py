@@ -71,7 +71,7 @@ def with_micro_steps(
         internal_step=h,
     )
     if free:
-        one, two = cs.FreeRunning(one, degree), cs.FreeRunning(two, degree)
+        one, two = cs.InterpolatedOutputs(one, degree), cs.InterpolatedOutputs(two, degree)
     system = cs.System({"one": one, "two": two})
     system.connect("one.x", "two.x1")
     system.connect("one.v", "two.v1")
@@ -125,7 +125,7 @@ def by_map(
     """The engine for the `first` macro steps, then the matrix of its macro step; ends at the last multiple of `H`."""
     system = system or force_displacement()
     begun = engine(method, H, first * H, system=system, startup=startup)
-    step = cs.macro_map(system, method, H)
+    step = cs.analysis.amplification_matrix(system, method, H)
     assert step.linear, "the two-mass oscillator is linear"
     count = int(t_end / H * (1 + 1e-12))
     newest_first = begun.y[::-1][: method.degree + 1]
@@ -174,5 +174,5 @@ def local_error(path: Trajectory, p: TwoMass = SCHMOLL, skip: int = 0) -> float:
 
 def _nrmse(exact: np.ndarray, values: np.ndarray) -> float:
     with np.errstate(all="ignore"):
-        error = cs.nrmse(exact, values) if np.isfinite(values).all() and np.isfinite(exact).all() else np.inf
+        error = cs.analysis.nrmse(exact, values) if np.isfinite(values).all() and np.isfinite(exact).all() else np.inf
     return error if np.isfinite(error) else np.inf

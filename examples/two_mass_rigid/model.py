@@ -83,6 +83,25 @@ def split(p: RigidTwoMass | None = None, *, approximate: bool = False) -> cs.Sys
     return system
 
 
+def explicit(p: RigidTwoMass, mu_B: float) -> cs.System:
+    """The same for an explicit method: at macro points the multiplier solves `g + 2 mu_B g' + mu_B^2 g'' = 0`.
+
+    This is how Lu's comparison with an explicit constraint coupling (Gu and Asada 2004, Figs. 41-43) is read here; run
+    it with `Jacobi(degree, outputs="exchanged")`.
+    """
+    bodies = [_mass(m, c, d, p.x0, p.v0) for m, c, d in ((p.m1, p.c1, p.d1), (p.m2, p.c2, p.d2))]
+    system = cs.System(dict(zip(("one", "two"), bodies, strict=True)))
+
+    def stabilised(lam, x1, v1, a1, x2, v2, a2):
+        return x2 - x1 + 2 * mu_B * (v2 - v1) + mu_B**2 * (a2 - a1)
+
+    of = [f"{mass}.{name}" for mass in ("one", "two") for name in ("x", "v", "a")]
+    system.equations({"lam": {"one.f": 1.0, "two.f": -1.0}}, stabilised, of=of)
+    system.set("one.shift", 0.0)
+    system.set("two.shift", 0.0)
+    return system
+
+
 _BY_MOTION = np.kron([[-1.0, 1.0]], np.eye(3)).reshape(3, 1, 6)
 
 

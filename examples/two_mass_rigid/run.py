@@ -16,7 +16,7 @@ With `--maps` it draws stability maps instead (docs/theory.md, "Constraints"; do
 - `limits.png`: what is left for H -> 0, over the parameters of each method. Degrees above 0 need an acceleration level
   with enough weight, or relaxation.
 
-Checked in tests/constraint/.
+Checked in tests/method/constraint/.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def draw_masses(path: Path, H: float = 1e-3) -> None:
         centre = np.array([middle + x / size, np.zeros_like(x)]).T
         boxes.append(centre[:, np.newaxis] + corner)
     rod = np.stack([boxes[0][:, 1] + [0.0, 0.4], boxes[1][:, 0] + [0.0, 0.4]], axis=1)
-    cs.write_gif(path, [*boxes, rod], result.t, title="rigid two-mass oscillator", speed=0.03)
+    cs.plot.write_gif(path, [*boxes, rod], result.t, title="rigid two-mass oscillator", speed=0.03)
 
 
 def draw_maps(path: Path, points: int) -> None:

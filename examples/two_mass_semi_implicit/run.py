@@ -14,7 +14,7 @@ What is drawn (`DIR` is `out/two_mass_semi_implicit` unless given; about two min
   constant and they lead by half a step, which acts like negative damping. The right edge (c > 1e5) is where the
   oscillation of a subsystem is aliased by the macro step.
 
-Numbers behind the pictures are checked in tests/semi_implicit, against docs/validation/schweizer-lu.md.
+Numbers behind the pictures are checked in tests/method/semi_implicit, against docs/validation/schweizer-lu.md.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def position_error(
 
 def radii(kind: str, method: cs.Method, c: np.ndarray, d: np.ndarray, H: float) -> np.ndarray:
     """Spectral radii over stiffness (rows) and damping (columns)."""
-    return cs.stability_map(lambda c, d: split(kind, lu(c, d)), c, d, method, H)
+    return cs.analysis.stability_map(lambda c, d: split(kind, lu(c, d)), c, d, method, H)
 
 
 def stable_share(kind: str, method: cs.Method, c: np.ndarray, d: np.ndarray, H: float) -> float:

@@ -34,13 +34,13 @@ def start_of_second() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return POINT_1 - lever, np.cross(OMEGA, POINT_1) - np.cross(OMEGA, lever), T_2.T @ OMEGA
 
 
-def models() -> dict[str, cs.MultibodyModel]:
+def models() -> dict[str, cs.multibody.MultibodyModel]:
     """The two models, to be joined."""
-    one = cs.MultibodyModel(gravity=GRAVITY)
+    one = cs.multibody.MultibodyModel(gravity=GRAVITY)
     one.body("body", M_1, J_1, angular_velocity=OMEGA)
     one.marker("hook", "body", POINT_1)
     one.load("body", torque=torque, frame="body")
-    two = cs.MultibodyModel(gravity=GRAVITY)
+    two = cs.multibody.MultibodyModel(gravity=GRAVITY)
     r, v, omega = start_of_second()
     two.body("body", M_2, J_2, position=r, orientation=Q_2, velocity=v, angular_velocity=omega)
     two.marker("eye", "body", POINT_2)
@@ -49,5 +49,5 @@ def models() -> dict[str, cs.MultibodyModel]:
 
 def system(H: float = 1e-3, *, correction: bool = True, **options: Any) -> cs.System:
     """Both bodies in their own subsystems, RK4 with one internal step per macro step."""
-    joint = cs.Joint("universal", "one.hook", "two.eye", axis=AXIS_1, second_axis=AXIS_2, name="cardan")
-    return cs.assemble(models(), [joint], correction=correction, integrator="rk4", internal_step=H, **options)
+    joint = cs.multibody.Joint("universal", "one.hook", "two.eye", axis=AXIS_1, second_axis=AXIS_2, name="cardan")
+    return cs.multibody.assemble(models(), [joint], correction=correction, integrator="rk4", internal_step=H, **options)

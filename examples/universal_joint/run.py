@@ -10,7 +10,7 @@ Draws (`DIR` is `out/universal_joint` unless given):
 - `energy.png`: energy less the work of the driving torque (which the exact motion conserves);
 - `motion.gif`: the mechanism moving.
 
-and prints the errors at t = 0.2 s next to those of an independent prototype (docs/validation/lu.md).
+and prints the errors at t = 0.2 s next to those of a reference code (docs/validation/lu.md).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def methods(H: float = H) -> dict[str, cs.Method]:
 def residuals(result: cs.Result) -> np.ndarray:
     """Levels x points x conditions."""
     model = system(correction="cardan_mu_force" in result)
-    return np.asarray(cs.constraint_residuals(model, result)["cardan"])
+    return np.asarray(cs.multibody.constraint_residuals(model, result)["cardan"])
 
 
 def energy(result: cs.Result) -> np.ndarray:

@@ -24,16 +24,17 @@ import numpy.typing as npt
 from numba import njit
 
 import cosolve as cs
+from examples import elements
 from examples.wind_turbine.data import BLADE, DEEP_STALL, OHIO_STATE, PITCH_OFFSET
 
-Polar = cs.elements.Polar
-closed_polar = cs.elements.closed_polar
-element_flow = cs.elements.element_flow
-filtered_inflow = cs.elements.filtered_inflow
-inflow_times = cs.elements.inflow_times
-polar = cs.elements.polar
-stall_delay = cs.elements.stall_delay
-steady_element = cs.elements.steady_element
+Polar = elements.Polar
+closed_polar = elements.closed_polar
+element_flow = elements.element_flow
+filtered_inflow = elements.filtered_inflow
+inflow_times = elements.inflow_times
+polar = elements.polar
+stall_delay = elements.stall_delay
+steady_element = elements.steady_element
 
 _jitted = njit(cache=True, error_model="numpy")
 
@@ -62,8 +63,8 @@ class Rotor:
 
     `table` has rows of radius, chord and twist, from the first profile to the tip; `elements` of equal length are laid
     over it, with their values in their middles. `pitch_offset` is added to the twist. With `stall_delay` the polar of
-    every station is corrected for rotation (`cs.elements.stall_delay`). With `hub`, the radius at which the blades
-    begin, the flow around their roots is lost like that around their tips.
+    every station is corrected for rotation (`elements.stall_delay`). With `hub`, the radius at which the blades begin,
+    the flow around their roots is lost like that around their tips.
 
     >>> Rotor(table=[[1.0, 0.7, 20.0], [5.0, -0.3, 0.0]])
     Traceback (most recent call last):
@@ -84,25 +85,31 @@ class Rotor:
     def __post_init__(self) -> None:
         table = np.array(self.table, dtype=np.float64)
         if table.ndim != 2 or table.shape[1] != 3 or len(table) < 2 or not np.isfinite(table).all():
-            raise cs.SetupError("a blade is given as rows of radius, chord and twist, at least two of them")
+            raise cs.errors.SetupError("a blade is given as rows of radius, chord and twist, at least two of them")
         r, chord = table[:, 0], table[:, 1]
         if r[0] <= 0 or (np.diff(r) <= 0).any():
             k = 0 if r[0] <= 0 else int(np.argmax(np.diff(r) <= 0)) + 1
             before = f" after {r[k - 1]:g} m" if k else ""
-            raise cs.SetupError(f"the radii of a blade must be positive and grow, and row {k} has {r[k]:g} m{before}")
+            raise cs.errors.SetupError(
+                f"the radii of a blade must be positive and grow, and row {k} has {r[k]:g} m{before}"
+            )
         if (chord <= 0).any():
             k = int(np.argmax(chord <= 0))
-            raise cs.SetupError(f"a chord must be positive, and row {k} of the blade has {chord[k]:g} m at {r[k]:g} m")
+            raise cs.errors.SetupError(
+                f"a chord must be positive, and row {k} of the blade has {chord[k]:g} m at {r[k]:g} m"
+            )
         for name in ("wind", "density"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise cs.SetupError(f"the {name} of a rotor must be positive, not {getattr(self, name)!r}")
+                raise cs.errors.SetupError(f"the {name} of a rotor must be positive, not {getattr(self, name)!r}")
         if not 0 <= self.hub < r[0]:
-            raise cs.SetupError(
+            raise cs.errors.SetupError(
                 f"the blades begin at {r[0]:g} m, so the radius of the hub is from 0 to there: {self.hub!r}"
             )
         for name in ("blades", "elements"):
             if not isinstance(getattr(self, name), int | np.integer) or getattr(self, name) < 1:
-                raise cs.SetupError(f"the {name} of a rotor are a whole number of at least 1: {getattr(self, name)!r}")
+                raise cs.errors.SetupError(
+                    f"the {name} of a rotor are a whole number of at least 1: {getattr(self, name)!r}"
+                )
 
     @property
     def tip(self) -> float:
@@ -220,7 +227,7 @@ def steady(rotor: Rotor, speed: float, pitch: float = 0.0) -> Steady:
     )
     r, length, chord, twist = rotor.stations.T
     if bad >= 0:
-        raise cs.SetupError(
+        raise cs.errors.SetupError(
             f"no steady inflow at station {bad} (r = {r[bad]:.3f} m) at {speed:g} rad/s and a pitch of "
             f"{np.degrees(pitch):g} degrees: begin from another speed or pitch"
         )
@@ -242,14 +249,14 @@ def _inside(rotor: Rotor, alpha: np.ndarray) -> None:
     outside = (degrees < ends[0]) | (degrees > ends[1])
     if outside.any():
         k = int(np.argmax(outside))
-        raise cs.SetupError(_outside(rotor, 0, k, degrees[k]))
+        raise cs.errors.SetupError(_outside(rotor, 0, k, degrees[k]))
 
 
 def _outside(rotor: Rotor, blade: int, k: int, degrees: float) -> str:
     first, last = rotor.profile.angles[[0, -1]]
     return (
         f"the angle of attack is {degrees:.1f} degrees at station {k} (r = {rotor.stations[k, 0]:.3f} m) of blade "
-        f"{blade + 1}, and the polar goes from {first:g} to {last:g} degrees: continue it with cs.elements.closed_polar"
+        f"{blade + 1}, and the polar goes from {first:g} to {last:g} degrees: continue it with elements.closed_polar"
     )
 
 
@@ -496,9 +503,9 @@ def aerodynamic_step(
     rotor = Rotor() if rotor is None else rotor
     carried = rotor.blades if carried is None else carried
     if not 1 <= carried <= rotor.blades:
-        raise cs.SetupError(f"a rotor of {rotor.blades} blades cannot carry {carried} of them")
+        raise cs.errors.SetupError(f"a rotor of {rotor.blades} blades cannot carry {carried} of them")
     if separate and not fields:
-        raise cs.SetupError("rigid blades move alike: separate blades need fields=True")
+        raise cs.errors.SetupError("rigid blades move alike: separate blades need fields=True")
     n, sets = rotor.elements, carried if separate else 1
     count = float(carried // sets)
     stations = rotor.stations

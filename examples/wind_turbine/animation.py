@@ -59,7 +59,7 @@ def draw_brake(turbine: Turbine, run: cs.Result, path: Path) -> None:
 
 
 def draw_iterations(turbine: Turbine, runs: dict[str, cs.Result], path: Path) -> None:
-    """Crossings of all subsystems per step."""
+    """Steps of all subsystems per step."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
@@ -68,7 +68,7 @@ def draw_iterations(turbine: Turbine, runs: dict[str, cs.Result], path: Path) ->
     for ax, (name, run) in zip(axes[:, 0], runs.items(), strict=True):
         counts = run.iterations + 1
         ax.plot(run.t[1:], counts, ".", ms=2)
-        ax.set_title(f"{name}: {counts.mean():.2f} crossings per step, at most {counts.max()}", fontsize=9)
+        ax.set_title(f"{name}: {counts.mean():.2f} subsystem steps per step, at most {counts.max()}", fontsize=9)
         ax.set_ylim(0, counts.max() + 1)
         ax.grid(alpha=0.3)
         for when in events(turbine, run).values():
@@ -125,4 +125,4 @@ def write_animation(turbine: Turbine, run: cs.Result, states: np.ndarray, path: 
         parts.append(np.stack([across, HUB_HEIGHT + up], axis=-1))
         parts.append(np.stack([8.0 + flap, HUB_HEIGHT + up], axis=-1))
     title = f"front, and side with wind from the left; deflections x {MAGNIFIED:g}"
-    cs.write_gif(path, parts, t, title=title, frames=frames)
+    cs.plot.write_gif(path, parts, t, title=title, frames=frames)

@@ -50,22 +50,24 @@ class BladeData:
 
     def __post_init__(self) -> None:
         if not 0 <= self.root < self.tip:
-            raise cs.SetupError(f"a blade goes from its root outwards: root {self.root:g} m, tip {self.tip:g} m")
+            raise cs.errors.SetupError(f"a blade goes from its root outwards: root {self.root:g} m, tip {self.tip:g} m")
         for name in ("flap_damping", "edge_damping"):
             given = getattr(self, name)
             if not given or not all(0 <= share < 1 for share in given):
-                raise cs.SetupError(f"{name} of a blade are shares of critical damping from 0 to below 1, not {given}")
+                raise cs.errors.SetupError(
+                    f"{name} of a blade are shares of critical damping from 0 to below 1, not {given}"
+                )
         if not 0 < self.divergence <= 1:
-            raise cs.SetupError(f"divergence is a share of the length of the blade, not {self.divergence!r}")
+            raise cs.errors.SetupError(f"divergence is a share of the length of the blade, not {self.divergence!r}")
 
-    def beam(self) -> cs.Beam:
+    def beam(self) -> cs.structures.Beam:
         """Finite elements of equal length."""
 
         def along(section: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
             return lambda r: section((r - self.root) / (self.tip - self.root))
 
         nodes = np.linspace(self.root, self.tip, self.elements + 1)
-        return cs.Beam(nodes, along(self.mass), along(self.flap), along(self.edge))
+        return cs.structures.Beam(nodes, along(self.mass), along(self.flap), along(self.edge))
 
 
 class Blade(NamedTuple):
@@ -102,7 +104,7 @@ def blade(data: BladeData | None = None, *, modes: int | None = 3, nodes: int = 
     data = BladeData() if data is None else data
     beam = data.beam()
     if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 1:
-        raise cs.SetupError(f"a blade is coupled at a whole number of nodes of at least 1, not {nodes!r}")
+        raise cs.errors.SetupError(f"a blade is coupled at a whole number of nodes of at least 1, not {nodes!r}")
     at = np.linspace(data.root, data.tip, nodes + 1)[1:]
     count = beam.n if modes is None else modes
     M, G = beam.mass_matrix(), beam.rotation_stiffness()

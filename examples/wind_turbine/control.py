@@ -19,15 +19,13 @@ import cosolve as cs
 
 _jitted = njit(cache=True, error_model="numpy")
 
-TIME_CONSTANT = 0.1  # of the pitch drive, s
-GAIN = 5.0  # 1/s
-
 
 class Schedule(NamedTuple):
     """What the control unit does: angles in radians, rates and speeds in rad/s; positive pitch is towards feather.
 
     From `pitch` to `running` at up to `rate`; as soon as the rotor is faster than `trigger`, or from `command` on, to
-    `braked` at up to `brake_rate`.
+    `braked` at up to `brake_rate`. The rate of the pitch drive follows its command with the time constant `lag` in s;
+    the command is `gain` in 1/s times the missing angle.
     """
 
     pitch: float = radians(45.0)
@@ -37,6 +35,8 @@ class Schedule(NamedTuple):
     command: float = inf
     braked: float = radians(-45.0)
     brake_rate: float = radians(30.0)
+    lag: float = 0.1
+    gain: float = 5.0
 
 
 @_jitted
@@ -44,8 +44,8 @@ def control_step(t, H, x, new, y, s):
     """Pitch and its rate at the end of a step, from (pitch, rate, speed, braking) at its beginning."""
     braking = x[3] != 0.0 or x[2] > s.trigger or t >= s.command - 1e-9 * H
     target, limit = (s.braked, s.brake_rate) if braking else (s.running, s.rate)
-    command = min(max(GAIN * (target - x[0]), -limit), limit)
-    rate = x[1] + (1.0 - exp(-H / TIME_CONSTANT)) * (command - x[1])
+    command = min(max(s.gain * (target - x[0]), -limit), limit)
+    rate = x[1] + (1.0 - exp(-H / s.lag)) * (command - x[1])
     new[0] = x[0] + 0.5 * H * (x[1] + rate)
     new[1] = rate
     new[3] = 1.0 if braking else 0.0
@@ -76,9 +76,9 @@ def control(schedule: Schedule | None = None, speed: float = 0.5) -> cs.OneStep:
     ['pitch', 'pitch_rate', 'brake']
     """
     s = Schedule() if schedule is None else schedule
-    for name in ("rate", "brake_rate", "trigger"):
+    for name in ("rate", "brake_rate", "trigger", "lag", "gain"):
         if not getattr(s, name) > 0:
-            raise cs.SetupError(f"the {name} of the control unit must be positive, not {getattr(s, name)!r}")
+            raise cs.errors.SetupError(f"the {name} of the control unit must be positive, not {getattr(s, name)!r}")
 
     step, jacobian = _laws(s)
     return cs.OneStep(

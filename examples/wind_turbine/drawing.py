@@ -91,7 +91,7 @@ def draw_loads(path: Path) -> None:
 
 
 def draw_coupling(reference: Course, runs: dict[str, cs.Result], strong: dict[str, cs.Result], path: Path) -> None:
-    """Torque at the start, its error over time, and how often strong coupling crosses a step."""
+    """Torque at the start, its error over time, and how many subsystem steps strong coupling takes in a macro step."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(3, 1, figsize=(9, 9), layout="constrained")
@@ -108,7 +108,9 @@ def draw_coupling(reference: Course, runs: dict[str, cs.Result], strong: dict[st
         xlabel="t in ms", ylabel="torque in Nm", title="the first steps: apparent mass makes loose coupling ring"
     )
     axes[1].set(xlabel="t in s", ylabel="Nm", title="error of the torque against the one program")
-    axes[2].set(xlabel="t in s", ylabel="crossings", title="crossings per step of strong coupling", ylim=(0, None))
+    axes[2].set(
+        xlabel="t in s", ylabel="subsystem steps", title="subsystem steps per step of strong coupling", ylim=(0, None)
+    )
     for ax in axes:
         ax.grid(alpha=0.3)
         ax.legend(fontsize=8)

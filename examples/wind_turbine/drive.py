@@ -99,10 +99,10 @@ def drive(train: Train | None = None, speed: float = 0.5) -> cs.OneStep:
     p = Train() if train is None else train
     for name in ("inertia", "parking_speed"):
         if not getattr(p, name) > 0:
-            raise cs.SetupError(f"the {name} of the drive train must be positive, not {getattr(p, name)!r}")
+            raise cs.errors.SetupError(f"the {name} of the drive train must be positive, not {getattr(p, name)!r}")
     for name in ("damping", "parking_torque"):
         if not getattr(p, name) >= 0:
-            raise cs.SetupError(
+            raise cs.errors.SetupError(
                 f"the {name} of the drive train acts against the motion and cannot be negative: {getattr(p, name)!r}"
             )
 

@@ -59,12 +59,12 @@ class Turbine:
         return self.train._replace(inertia=0.0) if self.shaft_on_rotor else self.train
 
     @cached_property
-    def to_stations(self) -> cs.FieldMapping:
+    def to_stations(self) -> cs.mapping.FieldMapping:
         """From the nodes of a blade, with its clamped root in front, to the stations of the air."""
         root = max(0.0, 2 * self.blade.nodes[0] - self.blade.nodes[1]) if len(self.blade.nodes) > 1 else 0.0
-        nodes = cs.Mesh.line(np.concatenate([[root], self.blade.nodes]), name="nodes of the blade")
-        stations = cs.Mesh(self.air.stations[:, 0], name="stations of the air")
-        return cs.barycentric(nodes, stations).restricted(source=np.arange(1, len(self.blade.nodes) + 1))
+        nodes = cs.mapping.Mesh.line(np.concatenate([[root], self.blade.nodes]), name="nodes of the blade")
+        stations = cs.mapping.Mesh(self.air.stations[:, 0], name="stations of the air")
+        return cs.mapping.barycentric(nodes, stations).restricted(source=np.arange(1, len(self.blade.nodes) + 1))
 
     @cached_property
     def motion(self) -> np.ndarray:

@@ -21,7 +21,8 @@ from examples.wind_turbine.flexible import Turbine, reference, split
 from examples.wind_turbine.flexible_monolithic import run as undivided
 from examples.wind_turbine.rotor import HEAD, PITCH, SPEED, energy_of, turned
 
-#: A serial order in which every coupling variable has one value within a sweep: whoever needs the speed runs first.
+#: A serial order in which every coupling variable has one value within a sweep: the subsystem that needs the speed runs
+#: first.
 ORDER = ("control", "air", "generator", "rotor")
 
 #: Only the speed to the last digits; the rest so loosely that the run is off by 4e-7 rad/s in the end.
@@ -75,7 +76,7 @@ def method(row: Corrector, tol: float = 1e-10, predictor: int = 1, **more: objec
 def evaluations(
     row: Corrector, turbine: Turbine, h: float, t_end: float, how: cs.Implicit
 ) -> tuple[float, int, cs.Result]:
-    """Mean and largest number of crossings of all subsystems in a step, the last one included; and the run."""
+    """Mean and largest number of subsystem steps of all subsystems in a step, the last one included; and the run."""
     cut = replace(turbine, shaft_on_rotor=row.on_rotor)
     run = cs.simulate(split(cut, secant=row.secant), t_end=t_end, method=how, step=h)
     per_step = run.column("calls")[1:].reshape(len(run.iterations), -1).max(axis=1)
@@ -83,7 +84,7 @@ def evaluations(
 
 
 def loose(turbine: Turbine, h: float, t_end: float, degree: int = 1) -> cs.Result:
-    """Serial, one crossing per step, signals extrapolated by polynomials of this degree."""
+    """Serial, one subsystem step per macro step, signals extrapolated by polynomials of this degree."""
     return cs.simulate(split(turbine), t_end=t_end, method=cs.GaussSeidel(degree, order=ORDER), step=h)
 
 
@@ -119,7 +120,7 @@ class Balance(NamedTuple):
 
 
 class Kept(cs.OneStep):
-    """Keeps the state from which it crossed every macro step, however often."""
+    """Keeps the state from which it advanced over every macro step, however often."""
 
     begun: dict[float, np.ndarray]
 

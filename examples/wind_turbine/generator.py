@@ -59,14 +59,14 @@ def generator(
     """
     p, energy = train, rule == "energy"
     if rule not in ("bdf2", "energy"):
-        raise cs.SetupError(f"the rule of a generator is 'bdf2' or 'energy', not {rule!r}")
+        raise cs.errors.SetupError(f"the rule of a generator is 'bdf2' or 'energy', not {rule!r}")
     if not p.parking_speed > 0:
-        raise cs.SetupError(f"the parking_speed of a generator must be positive, not {p.parking_speed!r}")
+        raise cs.errors.SetupError(f"the parking_speed of a generator must be positive, not {p.parking_speed!r}")
     for name in ("inertia", "damping", "parking_torque"):
         if not getattr(p, name) >= 0:
-            raise cs.SetupError(f"the {name} of a generator cannot be negative: {getattr(p, name)!r}")
+            raise cs.errors.SetupError(f"the {name} of a generator cannot be negative: {getattr(p, name)!r}")
     if unit not in ("rad/s", "deg/s"):
-        raise cs.SetupError(f"a generator takes its speed in rad/s or deg/s, not in {unit!r}")
+        raise cs.errors.SetupError(f"a generator takes its speed in rad/s or deg/s, not in {unit!r}")
     scale = 1.0 if unit == "rad/s" else np.pi / 180
 
     def step(t, H, x, u, new, y):

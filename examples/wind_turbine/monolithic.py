@@ -15,10 +15,11 @@ import numpy as np
 from numba import njit
 
 import cosolve as cs
+from examples import elements
 from examples.wind_turbine.aerodynamics import steady
 from examples.wind_turbine.rigid import Turbine
 
-polar_values = cs.elements.polar_values
+polar_values = elements.polar_values
 
 _jitted = njit(cache=True, error_model="numpy")
 
@@ -169,7 +170,7 @@ def undivided(turbine: Turbine | None = None, t_end: float = 8.0, step: float = 
     turbine = Turbine() if turbine is None else turbine
     found = _course(turbine, t_end, step, TOGETHER, 1)
     if len(found.t) <= round(t_end / step):
-        raise cs.SimulationError(f"the reference was not solved at t = {found.t[-1]:g} s: take shorter steps")
+        raise cs.errors.SimulationError(f"the reference was not solved at t = {found.t[-1]:g} s: take shorter steps")
     return found
 
 
@@ -187,7 +188,9 @@ def loose(
 def _course(turbine: Turbine, t_end: float, step: float, mode: int, degree: int) -> Course:
     rotor, train, s = turbine.rotor, turbine.train, turbine.schedule
     if train.motor_torque != 0.0 or s.command < t_end:
-        raise cs.SetupError("the reference in one program knows no motor and no brake on command: leave both out")
+        raise cs.errors.SetupError(
+            "the reference in one program knows no motor and no brake on command: leave both out"
+        )
     begin = steady(rotor, turbine.speed, s.pitch)
     beta = rotor.stations[:, 3] + s.pitch
     across = (rotor.wind - begin.w) * np.cos(beta) - (turbine.speed * begin.r + begin.swirl) * np.sin(beta)

@@ -326,7 +326,7 @@ def _too_far(blade: Blade, status: int, t: float, H: float) -> str:
 
 def _refuse_rule(rule: Rule) -> None:
     if rule not in ("bdf2", "energy"):
-        raise cs.SetupError(f"the rule of a rotor is 'bdf2' or 'energy', not {rule!r}")
+        raise cs.errors.SetupError(f"the rule of a rotor is 'bdf2' or 'energy', not {rule!r}")
 
 
 def _load_ports(k: str, nodes: int) -> list[cs.Port]:
@@ -360,9 +360,9 @@ def rotor(
     """
     _refuse_rule(rule)
     if isinstance(blades, bool) or not isinstance(blades, int) or blades < 1:
-        raise cs.SetupError(f"a rotor has a whole number of blades of at least 1, not {blades!r}")
+        raise cs.errors.SetupError(f"a rotor has a whole number of blades of at least 1, not {blades!r}")
     if not (np.isfinite(hub_inertia) and hub_inertia >= 0):
-        raise cs.SetupError(f"the inertia of a hub must not be negative, not {hub_inertia!r}")
+        raise cs.errors.SetupError(f"the inertia of a hub must not be negative, not {hub_inertia!r}")
     p = blade() if structure is None else structure
     sets, many = (1, float(blades)) if alike else (blades, 1.0)
     inertia = hub_inertia + blades * p.inertia
@@ -483,7 +483,7 @@ def hub(inertia: float, *, blades: int = 2, speed: float = 0.0, rule: Rule = "bd
     """
     _refuse_rule(rule)
     if not (np.isfinite(inertia) and inertia > 0):
-        raise cs.SetupError(f"the inertia of a hub must be positive, not {inertia!r}")
+        raise cs.errors.SetupError(f"the inertia of a hub must be positive, not {inertia!r}")
     energy, count, J = rule == "energy", int(blades), float(inertia)
 
     def step(t, H, x, u, new, y):

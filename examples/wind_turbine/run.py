@@ -5,10 +5,10 @@
 What is printed and drawn (`DIR` is `build/wind_turbine` unless given; under a minute on one free core):
 
 - torque and thrust of the steady rotor against the tests, and force coefficients along the blade;
-- a table for the emergency brake: method, step, crossings of the rotor per step, errors of speed and torque against one
-  program for all equations, and the spectral radius that `cs.check` finds before the run;
+- a table for the emergency brake: method, step, steps of the rotor per macro step, errors of speed and torque against
+  one program for all equations, and the spectral radius that `cs.check` finds before the run;
 - `brake.png`: speed, torque and pitch with events; `loads.png`: against the measurement; `coupling.png`: loose and
-  strong coupling, and crossings per step; `report.html`: the strongly coupled run.
+  strong coupling, and subsystem steps per step; `report.html`: the strongly coupled run.
 """
 
 from __future__ import annotations
@@ -68,19 +68,19 @@ def brake(turbine: Turbine, step: float, methods: dict[str, cs.Method]) -> tuple
     system, runs = split(turbine), {}
     for name, method in methods.items():
         text = f"  {turbine.train.inertia:>6g}{1e3 * step:>6g} ms  {name:<26}"
-        radius = "" if name in NAMES.values() else f"{cs.spectral_radius(system, method, step):.4f}"
+        radius = "" if name in NAMES.values() else f"{cs.analysis.spectral_radius(system, method, step):.4f}"
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of growth, before it fails
                 run = cs.simulate(system, t_end=T_END, step=step, method=method, startup=cs.RisingDegree())
-        except cs.SimulationError as error:
+        except cs.errors.SimulationError as error:
             print(f"{text}{'':>28}{radius:>9}  {str(error).split(':')[0]}")
             continue
         runs[name] = run
         speed = np.degrees(np.abs(run["drive.speed"] - reference.speed).max())
         torque = np.abs(run["aero.torque"] - reference.torque).max()
-        crossings = run.stats.calls["aero"] / run.stats.steps
-        print(f"{text}{crossings:>6.2f}{speed:>11.1e}{torque:>11.1e}{radius:>9}")
+        steps = run.stats.calls["aero"] / run.stats.steps
+        print(f"{text}{steps:>6.2f}{speed:>11.1e}{torque:>11.1e}{radius:>9}")
     return reference, runs
 
 

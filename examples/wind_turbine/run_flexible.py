@@ -5,7 +5,7 @@
 What is printed and drawn (`DIR` is `build/wind_turbine` unless given; under a minute on one free core):
 
 - speed, torque and deflections of the coupled run and of the undivided machine, and how far they are apart;
-- crossings per step with exact sensitivities of everything, and of a serial iteration;
+- subsystem steps per step with exact sensitivities of everything, and of a serial iteration;
 - the energy that is missing in the end, for both rules of the time step;
 - `flexible.png`: speed, torque, deflection and pitch with events; `iterations.png`; `energy.png`;
   `turbine.gif`: the turbine in motion, deflections magnified.
@@ -32,7 +32,9 @@ from examples.wind_turbine.flexible_monolithic import run as undivided
 from examples.wind_turbine.flexible_study import ORDER, balance, kept
 
 T_END = 10.0
-BEFORE_PARKING = 8.0  # s: the parking brake pulls at the cut, and a serial iteration takes up to 49 crossings then
+BEFORE_PARKING = (
+    8.0  # s: the parking brake pulls at the cut, and a serial iteration takes up to 49 subsystem steps then
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -71,7 +73,7 @@ def flexible(out: Path, h: float, t_end: float = T_END) -> None:
     runs["serial fixed point, to 1e-10"] = cs.simulate(split(cut), t_end=until, method=serial, step=h)
     for name, run in runs.items():
         counts = run.iterations + 1
-        print(f"  {name:<30} {counts.mean():.2f} crossings per step, at most {counts.max()}")
+        print(f"  {name:<30} {counts.mean():.2f} subsystem steps per step, at most {counts.max()}")
     draw_iterations(Turbine(), runs, out / "iterations.png")
     draw_energy(balances, out / "energy.png")
     print(f"  pictures in {out}")

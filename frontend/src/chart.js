@@ -4,6 +4,11 @@ import { el, number } from "./dom.js";
 
 const COLOURS = 8;
 const HEIGHT = 170;
+/** A line ends where its values exceed this: beyond, the arithmetic of the axis overflows. */
+const LARGEST = 1e150;
+/** Distances of ticks, also of an axis that goes beyond the 32 decades of uPlot's own list. */
+const TICKS = [];
+for (let k = -32; k < 160; k++) for (const m of [1, 2, 2.5, 5]) TICKS.push(Number(`${m}e${k}`));
 
 let palette = null;
 
@@ -40,8 +45,9 @@ export class Chart {
       "aria-label": options.title,
       onkeydown: (event) => this.pressed(event),
     });
+    this.ending = el("span", { class: "muted note" });
     const title = options.unit ? `${options.title} [${options.unit}]` : options.title;
-    this.element = el("section", { class: "chart" }, el("h3", {}, title, this.note), this.values, this.holder);
+    this.element = el("section", { class: "chart" }, el("h3", {}, title, this.ending, this.note), this.values, this.holder);
     this.chips = lines.map((line) => {
       const value = el("output", {});
       const swatch = el("span", { class: line.label ? "swatch" : "swatch alone" });
@@ -91,7 +97,7 @@ export class Chart {
         },
         axes: [
           { ...axis, font, size: 26, values: (u, ticks) => ticks.map((t) => number(t)) },
-          { ...axis, grid: lines, font, size: 62, values: (u, ticks) => ticks.map((v) => (v === null ? "" : number(v, 4))) },
+          { ...axis, grid: lines, incrs: options.log ? undefined : TICKS, font, size: 62, values: (u, ticks) => ticks.map((v) => (v === null ? "" : number(v, 4))) },
         ],
         series: [
           {},
@@ -273,7 +279,7 @@ export class Chart {
     const order = [];
     for (const places of groups.values()) {
       const frames = places.map((k) => this.have.frames[k]);
-      tables.push([times(frames[0]), ...frames.map((frame) => ordinates(frame, log))]);
+      tables.push([times(frames[0]), ...frames.map((frame) => ended(ordinates(frame, log)))]);
       order.push(...places);
     }
     const joined = tables.length === 1 ? tables[0] : uPlot.join(tables);
@@ -287,6 +293,8 @@ export class Chart {
     const nothing = (value) => value === null || value === undefined || (this.options.counts && value === 0);
     this.empty = data.slice(1).every((part) => part.every(nothing));
     this.element.classList.toggle("empty", this.empty && !this.options.keep);
+    const ends = this.have.frames.map(ending).filter((t) => t !== null);
+    this.ending.textContent = ends.length ? ` (values exceed 1e150 from t = ${number(Math.min(...ends))} on)` : "";
     this.describe();
   }
 
@@ -347,6 +355,19 @@ function ordinates(frame, log) {
     before = up ? high[k] : low[k];
   }
   return found;
+}
+
+/** Ordinates up to the first that is too large to be drawn. */
+function ended(values) {
+  const end = values.findIndex((value) => value !== null && Math.abs(value) > LARGEST);
+  return end < 0 ? values : values.fill(null, end);
+}
+
+/** When the values of a frame become too large to be drawn, or null. */
+function ending(frame) {
+  const [low, high] = [frame.low[0], frame.high[0]];
+  for (let k = 0; k < low.length; k++) if (Math.max(Math.abs(low[k]), Math.abs(high[k])) > LARGEST) return frame.t[k];
+  return null;
 }
 
 /** Whether a line fills a surface: browsers draw those many times faster as lines of a single pixel. */

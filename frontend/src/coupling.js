@@ -13,6 +13,8 @@ export class Coupling {
     this.details.append(...[this.hint()].flat());
     const ways = { effort: "calls per macro step", time: "time spent", residual: "residual before correction", none: "no colour" };
     if (!this.residuals().length) delete ways.residual;
+    const stats = viewer.about.results[result]?.stats;
+    if (stats && !stats.seconds) delete ways.time; // compiled steps are not timed by subsystem
     this.select = el(
       "select",
       { onchange: () => this.shade() },

@@ -48,7 +48,7 @@ export class Player {
     requestAnimationFrame(next);
   }
 
-  /** Keys inside an element, which may be a widget on a page of somebody else. */
+  /** Keys inside an element, which may be a widget on a foreign page. */
   hear(element) {
     element.addEventListener("keydown", (event) => {
       if (!this.pressed(event)) return;

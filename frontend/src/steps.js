@@ -53,8 +53,9 @@ export class Steps {
     this.cost.replaceChildren(
       ...this.viewer.about.results.filter((result) => result.stats).map((result) => {
         const { stats } = result;
-        const names = Object.keys(stats.calls).sort((a, b) => (stats.seconds[b] ?? 0) - (stats.seconds[a] ?? 0)).slice(0, 50);
-        const most = Math.max(...Object.values(stats.seconds).map((value) => value ?? 0), 1e-300);
+        const spent = stats.seconds ?? {}; // null: compiled steps are not timed by subsystem
+        const names = Object.keys(stats.calls).sort((a, b) => (spent[b] ?? 0) - (spent[a] ?? 0)).slice(0, 50);
+        const most = Math.max(...Object.values(spent).map((value) => value ?? 0), 1e-300);
         const rows = names.map((name) =>
           el(
             "tr",
@@ -62,8 +63,8 @@ export class Steps {
             el("th", { scope: "row" }, name),
             el("td", {}, whole(stats.calls[name])),
             el("td", {}, whole(stats.jacobians[name] ?? 0)),
-            el("td", {}, seconds(stats.seconds[name])),
-            el("td", { class: "bar" }, el("span", { style: { width: `${(100 * (stats.seconds[name] ?? 0)) / most}%` } })),
+            el("td", {}, stats.seconds ? seconds(spent[name]) : "not measured (compiled)"),
+            el("td", { class: "bar" }, el("span", { style: { width: `${(100 * (spent[name] ?? 0)) / most}%` } })),
           ),
         );
         const head = ["subsystem", "calls", "Jacobians", "time", ""].map((text) => el("th", { scope: "col" }, text));

@@ -8,50 +8,35 @@
     result = cs.simulate(system, t_end=1.0, method=cs.SemiImplicit(degree=1), step=0.01)
     result["two.y"], result.plot("two.y"), result.save("run.h5")
 
-models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, StaticResidual, StaticProcess, OneStep,
-            Pid, JaxOde, JaxStatic, load_fmu, SecondOrder (of a Structure), MultibodySubsystem (of a MultibodyModel),
-            Isolated, Remote, FreeRunning, SelfDriven, OwnLoop and Participants (programs), IntegratedInputs,
-            weak_coupling, Sampled (a digital controller), Nested (a System inside a System); parts of right-hand sides
-            (contact, friction, circuits): cs.elements
-fields      FieldSubsystem (bring your own solver), NgsFlow, NgsSolid, LatticeBoltzmannCylinder and
-            FiniteElementCylinder (in a CrossFlow), OpenFoam, CalculiX, Kratos, DolfinxSolid; files: FieldFile,
-            read_fields
-joining     System, Joint, assemble (of each MultibodyModel, ExudynModel), Port, At, Mesh, FieldMapping (mortar,
-            dual_mortar, barycentric, nearest_neighbour, radial_basis, partition_of_unity, field_to_loads,
-            loads_to_field, read_mesh), mapping_quality, draw_mapping
+models      Subsystem (write your own), Ode, HybridOde, Linear, Dae, Static, StaticResidual, OneStep, Pid, JaxOde,
+            JaxStatic, load_fmu, IntegratedInputs, InterpolatedOutputs, CallbackSubsystem, relaxed_prediction,
+            Sampled (a digital controller), Nested (a System inside a System)
+joining     System, Port, Table, TunableInput
 methods     Jacobi, GaussSeidel, LeaderFollower, SemiImplicit, Implicit, DynamicStatic, or by name ("implicit:2");
             step=Adaptive(...); constraints: Baumgarte, WeightedMultipliers, StabilisedIndex2
 correctors  Newton, NewtonKrylov, IqnIls, IqnImvj, Anderson, Broyden, Aitken, Relaxation, Secant, LineSearch
-running     simulate (with rtol=1e-4 alone it chooses method and step), choose, resume (after a kill), Stepper, Result,
-            load_result; sweep (gives an xarray.Dataset), failures, plot_map; write_report, write_gif
-fields      FieldSubsystem (meshes under ports), ElasticSolid; FieldSnapshot, simulate(fields=FieldFile(...)) writes
-            them, read_fields, FieldSeries, draw_field, write_field_gif
-judging     check, critical_step, spectral_radius, stability_map, convergence, order_estimate, error_bar,
-            coupling_structure, check_jacobians, nrmse, wrmse
-files       load_system (TOML), read_ssp, write_ssp, inspect_fmu, try_fmu, export_fmu; the command `cosolve` runs them
+running     check, simulate (with rtol=1e-4 alone it chooses method and step), choose, resume (after a kill), Stepper,
+            Observer, Live, Result, load_result, error_bar, view, write_report; sweep (gives an xarray.Dataset),
+            failed_runs
+files       load_system (TOML); the command `cosolve` runs them
+
+More in namespaces, imported when they are first used:
+
+cs.analysis    stability, convergence, linearisation, coupling structure
+cs.errors      every error and warning; CosolveError is the base
+cs.fields      field solvers and adapters (OpenFoam, CalculiX, Kratos), files of fields
+cs.fmi         inspect, check and export FMUs; SSP
+cs.mapping     Mesh, mappings between meshes
+cs.multibody   MultibodyModel, MultibodySubsystem, Joint
+cs.plot        pictures and animations
+cs.remote      subsystems in other processes, on other machines, in programs of their own
+cs.structures  SecondOrder, Structure, Beam
 
 `help(cs.simulate)` and so on has arguments and an example for each.
 """
 
-import sys
-from typing import Any
-
-import lazy_loader
-
+from cosolve.stubs import names_in_stub
 from cosolve.version import VERSION
 
 __version__ = VERSION
-
-_load, _names, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> Any:
-    """A public name of `__init__.pyi`, imported when it is first asked for."""
-    if name not in __all__:  # with name and obj Python adds "Did you mean: 'simulate'?"
-        raise AttributeError(f"module 'cosolve' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-    return _load(name)
-
-
-def __dir__() -> list[str]:
-    """The public names, and what every module has."""
-    return sorted({*_names(), *(name for name in globals() if name.startswith("__") and name.endswith("__"))})
+__getattr__, __dir__, __all__ = names_in_stub(__name__, __file__)

@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import cos, pi, sin
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import cosolve as cs
 from cosolve.basics.arrays import Vector
 from cosolve.report import Comparison, write_comparisons
+from cosolve.report.comparison import part
 from cosolve.report.page import Cell
+
+#: From this relative error on the verdict says how good a shorter step is.
+_ROUGH = 0.01
+#: Columns of its tables, to the left where negative.
+_WIDTHS = (-16, -15, 7, 17, 7, 7, 9)
+WIDTH = 2 + sum(map(abs, _WIDTHS))
+#: What the demonstration recommends.
+NEXT = (
+    "cosolve new car: two coupled FMUs of your own, ready to run",
+    "cosolve check system.toml: the same verdict for your system, before it runs",
+)
 
 
 @dataclass(frozen=True)
@@ -51,17 +62,39 @@ class Runs:
         """The case as a part of the report."""
         verdicts = {
             label: {
-                "said before the run": Cell.judged("unstable" if bad else "stable", not bad),
+                "before the run": Cell.judged("unstable" if bad else "stable", not bad),
                 "spectral radius": f"{self.radius[label]:.4f}",
             }
             for label, bad in self.unstable.items()
         }
         case = self.case
-        return Comparison(self.results, case.title, case.text, case.exact, case.quantities, verdicts, case.t_shown)
+        return Comparison(self.results, case.title, case.text, case.exact, case.quantities, verdicts, case.t_shown, "s")
+
+    @property
+    def best(self) -> cs.Method:
+        """The stable method with the fewest calls."""
+        return min(
+            (method for method in self.case.methods if not self.unstable[method.label]),
+            key=lambda method: self.results[method.label].stats.total_calls,
+        )
+
+    def verdict(self) -> str:
+        """What to take, why, and how good it is; where it is far off at this step, also at a fifth of it."""
+        case, best, comparison = self.case, self.best, self.comparison
+        others = [label for label, bad in self.unstable.items() if bad]
+        error, calls = comparison.relative_error(best.label), self.results[best.label].stats.total_calls
+        text = f"Take {best.label}: stable where {' and '.join(others)} blows up; {calls} calls, {part(error)} off"
+        if error < _ROUGH:
+            return f"{text}."
+        fine = cs.simulate(case.system(), t_end=case.t_end, method=best, step=case.H / 5)
+        finer = part(replace(comparison, results={best.label: fine}, verdicts={}).relative_error(best.label))
+        return f"{text} at this step.\nAt {case.H / 5:g} s: {fine.stats.total_calls} calls, {finer} off."
 
 
-def run_demo(out: Path, echo: Callable[[str], object] = print) -> Path:
+def run_demo(out: Path, echo: Callable[[str], object] = print, *, wide: bool = True) -> Path:
     """Run the demonstration, print the verdicts with `echo` and write `report.html` into the folder `out`.
+
+    Tables become lists where `echo` has less than `WIDTH` columns (not `wide`).
 
     >>> from cosolve.demo import oscillator, run_case
     >>> runs = run_case(oscillator())
@@ -71,12 +104,16 @@ def run_demo(out: Path, echo: Callable[[str], object] = print) -> Path:
     every = []
     for case in (oscillator(), double_pendulum()):
         echo(f"{case.title}: macro step {case.H:g} s, until {case.t_end:g} s")
-        echo(_row("method", "before the run", "radius", f"error {case.quantities[0]}", "steps", "calls", "time"))
+        head = ("method", "before the run", "radius", f"error {case.quantities[0]}", "steps", "calls", "time")
+        if wide:
+            echo(_row(*head))
         runs = run_case(case)
-        for line in _table(runs):
-            echo(line)
-        echo("")
-        every.append(runs.comparison)
+        for cells in _table(runs):
+            named = ", ".join(f"{name} {cell}" for name, cell in zip(head[1:], cells[1:], strict=True))
+            echo(_row(*cells) if wide else f"  {cells[0]}: {named}")
+        said = runs.verdict()
+        echo("\n".join(f"  {line}" for line in said.splitlines()) + "\n")
+        every.append(replace(runs.comparison, conclusion=said.splitlines()))
     path = write_comparisons(
         every,
         Path(out) / "report.html",
@@ -86,8 +123,9 @@ def run_demo(out: Path, echo: Callable[[str], object] = print) -> Path:
         "with a corrected force, the implicit method until force and motion agree. Stability is computed before the "
         "run: a spectral radius above 1 means growth from step to step.",
     )
-    echo("report:")
-    echo(str(path))
+    echo(f"report  {path}")
+    for line in NEXT:
+        echo(f"next    {line}")
     return path
 
 
@@ -95,13 +133,13 @@ def run_case(case: Case) -> Runs:
     """Analyse, then run, every method of a case; runs that fail keep what they have."""
     runs = Runs(case)
     for method in case.methods:
-        step = cs.macro_map(case.system(), method, case.H)
+        step = cs.analysis.amplification_matrix(case.system(), method, case.H)
         runs.radius[method.label], runs.unstable[method.label] = step.radius, step.unstable
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", cs.StabilityWarning)  # the demo shows what it looks like
+                warnings.simplefilter("ignore", cs.errors.StabilityWarning)  # the demo shows what it looks like
                 result = cs.simulate(case.system(), t_end=case.t_end, method=method, step=case.H)
-        except cs.SimulationError as error:
+        except cs.errors.SimulationError as error:
             if error.result is None:
                 raise
             result = error.result
@@ -109,21 +147,21 @@ def run_case(case: Case) -> Runs:
     return runs
 
 
-def _table(runs: Runs) -> list[str]:
+def _table(runs: Runs) -> list[tuple[str, ...]]:
     comparison = runs.comparison
-    lines = []
+    rows: list[tuple[str, ...]] = []
     for label, result in runs.results.items():
         stats = result.stats
         verdict = "unstable" if runs.unstable[label] else "stable"
-        error = f"{comparison.largest_error(label):.1e}"
+        error = part(comparison.relative_error(label))
         took = f"{stats.wall_seconds:.2f} s"
-        lines.append(_row(label, verdict, f"{runs.radius[label]:.3f}", error, stats.steps, stats.total_calls, took))
-    return lines
+        counts = str(stats.steps), str(stats.total_calls)
+        rows.append((label, verdict, f"{runs.radius[label]:.3f}", error, *counts, took))
+    return rows
 
 
-def _row(*cells: Any) -> str:
-    widths = (-16, -15, 7, 17, 7, 7, 9)
-    padded = [f"{c:<{-w}}" if w < 0 else f"{c:>{w}}" for c, w in zip(map(str, cells), widths, strict=True)]
+def _row(*cells: str) -> str:
+    padded = [f"{c:<{-w}}" if w < 0 else f"{c:>{w}}" for c, w in zip(cells, _WIDTHS, strict=True)]
     return "  " + "".join(padded).rstrip()
 
 
@@ -135,9 +173,11 @@ def oscillator(c: float = 1e5, d: float = 100.0, H: float = 5e-3) -> Case:
     masses = {"one": (1.0, 100.0), "two": (2.0, -100.0)}
 
     def system() -> cs.System:
+        ports = [cs.Port("x", unit="m"), cs.Port("v", unit="m/s")]
+
         def mass(m: float, v: float) -> cs.Linear:
             A, B = np.array([[0, 1], [-c / m, -d / m]]), np.array([[0], [1 / m]])
-            return cs.Linear(A, B, np.eye(2), x0=[0, v], inputs=[cs.Port("force", unit="N")], outputs=["x", "v"])
+            return cs.Linear(A, B, np.eye(2), x0=[0, v], inputs=[cs.Port("force", unit="N")], outputs=ports)
 
         joined = cs.System({name: mass(m, v) for name, (m, v) in masses.items()})
         joined.law(

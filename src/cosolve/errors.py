@@ -14,9 +14,34 @@ if TYPE_CHECKING:
     from cosolve.result import Result
 
 
-class CosolveError(Exception):
-    """Base of everything cosolve raises on purpose.
+__all__ = [
+    "AccuracyWarning",
+    "CapabilityError",
+    "ConvergenceError",
+    "CosolveError",
+    "EndOfSimulation",
+    "FmuWarning",
+    "NonFiniteError",
+    "OutputFileError",
+    "SetupError",
+    "SimulationError",
+    "SingularInterfaceError",
+    "StabilityWarning",
+    "StepSizeError",
+    "SubsystemError",
+]
 
+
+class CosolveError(Exception):
+    """Base class of everything cosolve raises on purpose.
+
+    Parameters
+    ----------
+    message : object, default ""
+        What is wrong, where, and what would work. It is joined to one line and shortened to 1400 characters.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> try:
     ...     cs.System({}).connect("a.x", "b.x")
@@ -61,8 +86,19 @@ class FmuWarning(UserWarning):
 class SimulationError(CosolveError, RuntimeError):
     """A run stopped early.
 
-    `result` holds everything up to the last good step, `time` the start of the macro step that failed and
-    `subsystem` the culprit where there is one.
+    Parameters
+    ----------
+    message : str
+        What happened.
+    time : float or None, default None
+        Start of the macro step that failed, in seconds.
+    subsystem : str or None, default None
+        Name of the subsystem that failed, if there is one.
+
+    Attributes
+    ----------
+    result : Result or None
+        Everything up to the last good step.
     """
 
     def __init__(self, message: str, *, time: float | None = None, subsystem: str | None = None) -> None:
@@ -93,11 +129,21 @@ class StepSizeError(SimulationError):
 
 
 class EndOfSimulation(CosolveError):
-    """Raised by a subsystem that wants the run to end: no failure, the result is whole up to there.
+    """Raised by a subsystem to end the run; not a failure. The result is complete up to there.
 
-    `time` is where it wants the end (the start of the step it was asked to cross, unless given). With `outputs` the
-    step was crossed up to `time` (its end, unless given), and they are the last ones of the run.
+    Parameters
+    ----------
+    message : str, default ""
+        Why the run ends.
+    time : float or None, default None
+        Time in seconds at which the run shall end. None is the start of the step, or its end if there are `outputs`.
+    outputs : object, default None
+        Outputs at `time`, if the subsystem advanced to it; they are the last ones of the run.
+    subsystem : str or None, default None
+        Name of the subsystem; the run fills it in.
 
+    Examples
+    --------
     >>> import cosolve as cs
     >>> class Tank(cs.Subsystem):
     ...     inputs, outputs = [], ["level"]
@@ -107,7 +153,7 @@ class EndOfSimulation(CosolveError):
     ...     def advance(self, t0, t1, u):
     ...         self.level -= t1 - t0
     ...         if self.level < 0.25:
-    ...             raise cs.EndOfSimulation("the tank is almost empty", outputs=self.level)
+    ...             raise cs.errors.EndOfSimulation("the tank is almost empty", outputs=self.level)
     ...         return self.level
     >>> result = cs.simulate(cs.System({"tank": Tank()}), t_end=2.0, method=cs.Jacobi(), step=0.1)
     >>> float(result.t[-1]), result.finished, result.ended
@@ -126,7 +172,18 @@ class EndOfSimulation(CosolveError):
         self.time, self.outputs, self.subsystem = time, outputs, subsystem
 
     def sentence(self, t: float) -> str:
-        """How a run ended, whose last macro point is `t`."""
+        """Say how a run ended.
+
+        Parameters
+        ----------
+        t : float
+            Last macro point of the run in seconds.
+
+        Returns
+        -------
+        str
+            A sentence without a period.
+        """
         who = f"'{self.subsystem}'" if self.subsystem else "a subsystem"
         wanted = "" if self.time is None or f"{self.time:.9g}" == f"{t:.9g}" else f" at t = {self.time:.9g}"
         return f"ended at t = {t:.9g} because {who} asked for it{wanted}" + (f": {self}" if str(self) else "")

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import ast
 import os
+import runpy
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from cosolve.basics.signals import ENDS, signals_raise
 from cosolve.basics.wording import did_you_mean
-from cosolve.errors import SetupError
+from cosolve.errors import AccuracyWarning, CosolveError, SetupError, SimulationError, StabilityWarning
 
 _HERE = Path(__file__).resolve().parent
+#: The parent process reports that it was ended by a signal.
+_RUN = (
+    "import os, signal; signal.signal(signal.SIGINT, lambda *_: os._exit(130)); "
+    "from cosolve.gallery import run_script; run_script()"
+)
+_PATIENCE = 5.0  # seconds for an example to end after a signal
 
 
 def examples() -> dict[str, Path]:
@@ -51,6 +62,31 @@ def use_examples() -> None:
         sys.path.append(str(found))
 
 
+def run_script() -> None:
+    """Run the script named first on the command line as `__main__`; an error is one sentence, exit 2 or 3.
+
+    A signal ends it silently.
+    """
+    del sys.argv[0]
+    usual = warnings.formatwarning
+
+    def plain(message: Warning | str, category: type[Warning], *where: Any, **rest: Any) -> str:
+        known = issubclass(category, (AccuracyWarning, StabilityWarning))
+        return f"cosolve: warning: {message}\n" if known else usual(message, category, *where, **rest)
+
+    warnings.formatwarning = plain
+    with signals_raise() as came:
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except (Exception, KeyboardInterrupt) as error:
+            if came:
+                sys.exit(ENDS[came[0]][1])
+            if not isinstance(error, CosolveError):
+                raise
+            print(f"cosolve: {error}", file=sys.stderr)
+            sys.exit(3 if isinstance(error, SimulationError) else 2)
+
+
 def run_example(name: str, arguments: Sequence[str] = ()) -> int:
     """Run an example in a process of its own, here; its exit code."""
     known = examples()
@@ -60,5 +96,13 @@ def run_example(name: str, arguments: Sequence[str] = ()) -> int:
     path = known[name]
     before = os.environ.get("PYTHONPATH")
     beside = os.pathsep.join([str(path.parents[2]), *([before] if before else [])])
-    command = [sys.executable, str(path), *arguments]
-    return subprocess.run(command, check=False, env={**os.environ, "PYTHONPATH": beside}).returncode
+    command = [sys.executable, "-c", _RUN, str(path), *arguments]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": beside}) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.terminate()  # Ctrl-C has reached it already, SIGTERM has not
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
+            process.kill()
+            raise

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import cosolve as cs
 
 
@@ -29,3 +32,18 @@ def hide(system: cs.System, rollback: bool = True, only: tuple[str, ...] = ()) -
         if not only or name in only:
             system.subsystems[name] = Hidden(subsystem, rollback)
     return system
+
+
+def counted(use: Callable[[type[cs.Linear]], Any]) -> tuple[Any, int]:
+    """What `use` gives with a linear subsystem, and how often subsystems of that kind were advanced."""
+    calls = 0
+
+    class Counted(cs.Linear):
+        native = None
+
+        def advance(self, t0, t1, u):
+            nonlocal calls
+            calls += 1
+            return super().advance(t0, t1, u)
+
+    return use(Counted), calls

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from examples.two_mass.model import force_displacement, lu, split
+from tests.analysis.hidden import counted, hide
 
 import cosolve as cs
-from cosolve.analysis.advice import _families
+from cosolve.accuracy import disturbed
+from cosolve.analysis.advice import Advice, TrialProgress, examine
+from cosolve.method.named import proposals
 
 
 def test_stable_and_unstable_sides_of_the_limit():
@@ -193,7 +196,7 @@ def test_a_limit_within_a_range_takes_no_steps_far_beyond_it():
     system = cs.System({"a": tank(), "b": tank()})
     system.connect("a.x", "b.u")
     system.connect("b.x", "a.u")
-    assert cs.critical_step(system, cs.Jacobi(0), step_range=(1e-3, 1e-2)) == np.inf
+    assert cs.analysis.critical_step(system, cs.Jacobi(0), step_range=(1e-3, 1e-2)) == np.inf
     assert max(lengths) <= 1.0  # the fastest rate is 1.5 per second
 
 
@@ -258,7 +261,7 @@ def test_a_method_that_grows_at_every_step_is_not_recommended_against_itself():
         order = {"degree": int(degree)} if degree.isdigit() else {"degree": 1, "signal": degree}
         if "BDF" in degree:
             order = {"degree": int(degree[-1]) - 1, "signal": "bdf"}
-        assert not cs.macro_map(system, getattr(cs, kind)(**order), 0.01).unstable
+        assert not cs.analysis.amplification_matrix(system, getattr(cs, kind)(**order), 0.01).unstable
 
 
 def _chain(parts, kind=cs.Linear):
@@ -273,27 +276,131 @@ def _chain(parts, kind=cs.Linear):
     return system
 
 
-def test_the_critical_step_of_many_parts_shares_steps_between_columns():
-    """A column per state and stored value would be 1/5 of a million calls here."""
-    calls = []
-
-    class Counted(cs.Linear):
-        native = None
-
-        def advance(self, t0, t1, u):
-            calls.append(t1)
-            return super().advance(t0, t1, u)
-
-    parts = 16
-    limit = cs.critical_step(_chain(parts, Counted), cs.Jacobi(degree=1))
-    plan = _chain(parts).plan()
-    maps = len(calls) / parts / (2 * parts + 2 * plan.n_z)
-    whole = [cs.macro_map(_chain(parts), cs.Jacobi(degree=1), limit * factor) for factor in (0.999, 1.001)]
+def test_the_critical_step_of_many_parts_takes_few_steps(monkeypatch):
+    """Columns share steps, steps that differ little are not all looked at, and each map is decomposed once."""
+    decomposed, eigvals = [], np.linalg.eigvals
+    monkeypatch.setattr("numpy.linalg.eigvals", lambda matrix: decomposed.append(len(matrix)) or eigvals(matrix))
+    parts, plan = 16, _chain(16).plan()
+    limit, calls = counted(lambda kind: cs.analysis.critical_step(_chain(parts, kind), cs.Jacobi(degree=1)))
+    maps = calls / parts / (2 * parts + 2 * plan.n_z)
+    assert len(decomposed) < 110  # 573 where every 2 % were looked at, and bisected
+    assert maps < 25  # in units of a map that is found column by column
+    whole = [
+        cs.analysis.amplification_matrix(_chain(parts), cs.Jacobi(degree=1), limit * factor)
+        for factor in (1 - 2e-8, 1 + 2e-8)
+    ]
     assert [one.unstable for one in whole] == [False, True]
-    assert maps < 150  # in units of a map that is found column by column; 330 steps are looked at
+
+
+def test_the_critical_step_at_a_state_is_that_of_the_linearised_system():
+    """A spring inside a subsystem hardens: where it rests, at x = 2, its stiffness is 12."""
+
+    def limit(spring):
+        motion = lambda t, s, u: [s[1], u[0] - spring(s[0]) - 0.5 * s[1]]  # noqa: E731
+        body = cs.Ode(motion, lambda t, s, u: s, x0=[2, 0], inputs=["f"], outputs=["x", "v"])
+        system = cs.System({"body": body, "other": cs.Static(lambda t, u: u, inputs=["x"], outputs=["y"])})
+        system.connect("body.x", "other.x")
+        system.law("body.f", lambda x: 2.0 - x, of="body.x")
+        return cs.analysis.critical_step(system, cs.Jacobi(degree=1))
+
+    assert limit(lambda x: x**3 - 8) == pytest.approx(limit(lambda x: 12 * (x - 2)), rel=1e-3)
+
+
+def _stiff_pair(gain, hidden=False):
+    """Two lags of 0.1 ms in a ring: it dies out for gains below 1."""
+    one = cs.Linear([[-1e4]], [[1e4]], [[1]], x0=[1], inputs=["u"], outputs=["y"])
+    two = cs.Linear([[-1e4]], [[gain * 1e4]], [[1]], x0=[0], inputs=["u"], outputs=["y"])
+    system = cs.System({"one": one, "two": two})
+    system.connect("one.y", "two.u")
+    system.connect("two.y", "one.u")
+    return hide(system) if hidden else system
+
+
+@pytest.mark.parametrize(("step", "hidden"), [(0.3, False), (0.046, False), (2e-3, True)])
+def test_a_stiff_coupling_is_not_called_a_growing_model(step, hidden):
+    """The steps are up to 3000 times beyond the limit, so that steps a hundred times shorter grow as well."""
+    method = cs.Jacobi(degree=1)
+    advice = cs.check(_stiff_pair(-1.0, hidden), method, step)
+    assert "unstable" in advice.codes()
+    assert not {"growing-system", "at-every-step"} & advice.codes()
+    if not hidden:
+        limit = cs.analysis.critical_step(_stiff_pair(-1.0), method)
+        assert f"becomes unstable at H = {limit:.4g}" in str(advice)
+
+
+@pytest.mark.parametrize(("step", "hidden"), [(0.3, False), (1e-3, False), (4e-5, False), (1e-4, True)])
+def test_a_stiff_model_that_grows_is_called_one(step, hidden):
+    """With a gain of 2 the pair grows by exp(4142 t), whatever couples it."""
+    assert "growing-system" in cs.check(_stiff_pair(2.0, hidden), cs.Jacobi(degree=1), step).codes()
+
+
+def test_what_trials_do_not_tell_is_said_in_one_sentence(monkeypatch):
+    """Also where a long run would tell no more: what is lost within some steps of 96 is lost in the same of 384."""
+    lengths = []
+
+    def attempt(trials, H, length):
+        lengths.append(length)
+        return disturbed.Estimate("cannot tell", np.nan, np.inf, 0, disturbed._LOST)
+
+    monkeypatch.setattr(disturbed, "_attempt", attempt)
+    advice = cs.check(_stiff_pair(-1.0, hidden=True), cs.Jacobi(degree=1), step=1.0)
+    (said,) = (finding.text for finding in advice.findings if finding.code == "not-analysed")
+    assert said.startswith("0 macro steps of trials do not tell whether it is stable at H = 1: a push is lost in noise")
+    assert said.endswith("check a shorter step, 0.1 say")
+    assert "stable" not in advice.codes()
+    assert lengths == [96]
+
+
+def test_advice_and_totals_are_shown_in_words():
+    system = split("F/F")
+    advice = cs.check(system, cs.Jacobi(1), 0.03)
+    assert repr(advice) == str(advice)
+    assert repr(advice).startswith("[ok] ")
+    stats = cs.simulate(system, method=cs.Jacobi(1), step=0.03, t_end=0.3).stats
+    assert repr(stats) == str(stats)
+    assert repr(stats).startswith("10 macro steps")
 
 
 def test_every_other_method_is_tried_once():
-    labels = [method.label for method in _families()]
+    labels = [method.label for method in proposals("check")]
     assert len(set(labels)) == len(labels)
     assert {method(degree).label for method in (cs.SemiImplicit, cs.Jacobi) for degree in (0, 1, 2)} < set(labels)
+
+
+def test_the_search_for_other_methods_is_counted_and_told():
+    """Each is tried for as many macro steps as one verdict takes, the method in question not again."""
+    tried = {}
+
+    def told(fraction, about):
+        method, _, step = about.partition(", macro step ")
+        tried[method] = max(tried.get(method, 0), int(step))
+        assert 0.0 <= fraction < 1.0
+
+    advice = Advice()
+    examine(advice, hide(split("F/F")), cs.Jacobi(1), 0.05, told)
+    assert not advice.ok
+    assert "Jacobi(1) instead" not in tried
+    others = {method: steps for method, steps in tried.items() if method.endswith(" instead")}
+    assert len(others) >= 5
+    assert max(others.values()) <= disturbed.LEAST == 3 * 96 + 16
+
+
+def test_what_was_found_stays_where_a_check_is_ended():
+    def ended(fraction, about):
+        if "instead" in about:
+            raise KeyboardInterrupt
+
+    advice = Advice()
+    with pytest.raises(KeyboardInterrupt):
+        examine(advice, hide(split("F/F")), cs.Jacobi(1), 0.05, ended)
+    assert {"unstable", "critical-step"} <= advice.codes()
+
+
+def test_trials_move_the_bar():
+    """By their share of the most macro steps that there may be, not only from method to method."""
+    seen = []
+    budget = TrialProgress(lambda fraction, about: seen.append(fraction), 2).next("Jacobi(1)")
+    for _ in range(disturbed.MOST_STEPS // 2):
+        budget.take()
+    assert seen[0] == 0.0
+    assert seen[-1] == pytest.approx(0.25, abs=1e-3)

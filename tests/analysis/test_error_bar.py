@@ -7,7 +7,7 @@ from examples.three_mass_chain.model import split as chain
 from examples.two_mass.model import SCHMOLL, TwoMass, force_displacement, lu, split
 
 import cosolve as cs
-from cosolve.run.shadow import Track, distance
+from cosolve.accuracy.shadow import Track, distance
 
 SPLIT = {"one.x": 0, "one.v": 1, "two.x": 2, "two.v": 3}
 WHOLE = cs.RisingDegree()
@@ -35,7 +35,7 @@ def quotients(system, p, result):
     [
         ("F/F", cs.Jacobi(2), WHOLE, 2.84e-3),
         ("F/D", cs.GaussSeidel(1), WHOLE, 2.84e-3),
-        ("F/F", cs.Jacobi(3), None, 2.1e-5),  # the first macro step is crossed in pieces
+        ("F/F", cs.Jacobi(3), None, 2.1e-5),  # the first macro step is advanced in pieces
         ("F/D", cs.GaussSeidel(3), None, 1.7e-5),
     ],
 )
@@ -115,7 +115,7 @@ class Counted(cs.Subsystem):
 
     def __init__(self, level):
         self.level = self.h = level
-        self.crossings = self.saves = 0
+        self.subsystem_steps = self.saves = 0
 
     def start(self, t0):
         self.h = self.level
@@ -124,7 +124,7 @@ class Counted(cs.Subsystem):
         return self.h
 
     def advance(self, t0, t1, u):
-        self.crossings += 1
+        self.subsystem_steps += 1
         self.h += (t1 - t0) * (u(0.5 * (t0 + t1))[0] - self.h)
         return self.h
 
@@ -139,45 +139,58 @@ class Counted(cs.Subsystem):
 
 @pytest.mark.covers("TR-07")
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.GaussSeidel(1)])
-def test_the_shadow_of_an_explicit_run_costs_one_crossing_per_step_and_no_rollback(method):
+def test_the_shadow_of_an_explicit_run_costs_a_step_and_its_two_pieces_and_no_rollback(method):
     tanks = {"one": Counted(1.0), "two": Counted(0.0)}
     system = cs.System(tanks)
     system.connect("one.h", "two.q")
     system.connect("two.h", "one.q")
     result = cs.simulate(system, t_end=1.0, method=method, step=0.02)
     for tank in tanks.values():
-        tank.crossings = tank.saves = 0
-    assert shadow_of(system, result).tolist() == [[50, 50], [0, 0]]
-    assert [(tank.crossings, tank.saves) for tank in tanks.values()] == [
-        (50, 3),
-        (50, 3),
-    ]  # looks at the start only
+        tank.subsystem_steps = tank.saves = 0
+    assert shadow_of(system, result).tolist() == [[150, 150], [0, 0]]
+    # saves belong to looks at the start
+    assert [(tank.subsystem_steps, tank.saves) for tank in tanks.values()] == [(150, 3), (150, 3)]
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 3])
+def test_what_a_shadow_costs_is_counted_with_its_start(degree):
+    """Also the small first steps of a higher degree, which are advanced again to know their points."""
+    tanks = {"one": Counted(1.0), "two": Counted(0.0)}
+    system = cs.System(tanks)
+    system.connect("one.h", "two.q")
+    system.connect("two.h", "one.q")
+    result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(degree), step=0.02)
+    for tank in tanks.values():
+        tank.subsystem_steps = 0
+    found = shadow_of(system, result).tolist()
+    assert found == [[tank.subsystem_steps for tank in tanks.values()], [0, 0]]
+    assert found[0][0] >= 50
 
 
 def shadow_of(system, result):
-    """Crossings and Jacobians that the shadow of a run takes by itself."""
+    """Steps and Jacobians that the shadow of a run takes, with the steps that it takes once more in two pieces."""
     track = Track(result.t, result.H, result.column("z"), result.column("y"), True)
-    return distance(system.plan(), result.method, result.startup, track)[1]
+    return distance(system.plan(), result.method, result.startup, track).spent
 
 
 @pytest.mark.covers("TR-07")
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.GaussSeidel(1)])
-def test_a_bar_of_resolved_signals_costs_half_a_run_more_than_the_shadow(method):
+def test_a_bar_of_resolved_signals_costs_half_a_run_more_than_the_shadow_and_its_pieces(method):
     system = split("F/D")
     result = cs.simulate(system, t_end=0.5, method=method, step=0.5 / 512)
     found = cs.error_bar(system, result)
     assert found.ratio < 0.25
-    assert found.cost == {"one": 768, "two": 768}
+    assert found.cost == {"one": 1792, "two": 1792}
     assert found.reason is None
 
 
 @pytest.mark.covers("TR-07")
 @pytest.mark.parametrize("method", [cs.SemiImplicit(1), cs.SemiImplicit(2), cs.Implicit(1)])
-def test_the_shadow_of_an_implicit_run_costs_two_crossings_per_step_and_keeps_its_jacobian(method):
+def test_the_shadow_of_an_implicit_run_costs_two_subsystem_steps_per_step_and_keeps_its_jacobian(method):
     system = split("F/D")
     result = cs.simulate(system, t_end=0.5, method=method, step=0.5 / 256)
     assert shadow_of(system, result).tolist() == [
-        [512, 512],
+        [1024, 1024],
         [1, 1],
     ]  # a finished run leaves no Jacobian
 
@@ -191,9 +204,9 @@ def test_a_jacobian_that_does_not_fit_any_more_is_taken_anew():
     result = cs.simulate(system, t_end=2.0, method=cs.SemiImplicit(1), step=0.02)
     fine = cs.simulate(system, t_end=2.0, method=cs.SemiImplicit(2), step=1e-3)
     error = np.abs(result["mass.v"] - fine["mass.v"][::20]).max()
-    (crossings, _), (jacobians, _) = shadow_of(system, result)
+    (subsystem_steps, _), (jacobians, _) = shadow_of(system, result)
     assert 3 <= jacobians <= 50
-    assert crossings == 200 + jacobians - 1
+    assert subsystem_steps == 400 + jacobians - 1
     found = cs.error_bar(system, result)
     assert found.estimate["mass.v"].max() == pytest.approx(error, rel=0.1)
 
@@ -227,7 +240,7 @@ def assert_no_number(found, words):
 @pytest.mark.covers("TR-06")
 def test_unstable_runs_get_no_bar():
     system = split("F/F", lu(c=1e6))
-    with pytest.warns(cs.StabilityWarning):
+    with pytest.warns(cs.errors.StabilityWarning):
         result = cs.simulate(system, t_end=0.05, method=cs.Jacobi(1), step=0.2 / 128)
     found = cs.error_bar(system, result)
     assert_no_number(found, "not resolved")
@@ -258,7 +271,7 @@ def test_large_errors_get_no_number():
 def test_another_method_or_another_system_is_not_taken_for_that_of_the_run(tmp_path):
     system = split("F/F")
     result = cs.simulate(system, t_end=0.5, method=cs.Jacobi(1), step=0.5 / 256)
-    with pytest.raises(cs.SetupError, match="the run was made with Jacobi"):
+    with pytest.raises(cs.errors.SetupError, match="the run was made with Jacobi"):
         cs.error_bar(system, result, method=cs.Jacobi(2))
     assert_no_number(cs.error_bar(split("F/F", TwoMass(x1=1.0)), result), "does not start where")
 
@@ -292,12 +305,14 @@ def test_a_file_says_what_to_give_where_it_does_not_know_enough(tmp_path):
     run = {"t_end": 0.5, "step": 0.5 / 256}
     own = cs.simulate(system, method=Own(1), **run)
     loaded = cs.load_result(own.save(tmp_path / "own.h5"))
-    with pytest.raises(cs.SetupError, match=r"does not hold its method.*Own.*give it, error_bar\(..., method=...\)"):
+    with pytest.raises(
+        cs.errors.SetupError, match=r"does not hold its method.*Own.*give it, error_bar\(..., method=...\)"
+    ):
         cs.error_bar(system, loaded)
     assert cs.error_bar(system, loaded, method=Own(1)).worst == cs.error_bar(system, own).worst
     known = cs.simulate(system, method=cs.Jacobi(2), startup=cs.KnownHistory(past), **run)
     loaded = cs.load_result(known.save(tmp_path / "known.h5"))
-    with pytest.raises(cs.SetupError, match=r"began with KnownHistory.*startup="):
+    with pytest.raises(cs.errors.SetupError, match=r"began with KnownHistory.*startup="):
         cs.error_bar(system, loaded)
     again = cs.error_bar(system, loaded, startup=cs.KnownHistory(past))
     assert again.worst == cs.error_bar(system, known).worst
@@ -325,7 +340,7 @@ def test_a_run_that_was_asked_for_it_shows_its_coupling_error():
 
 def test_a_run_without_estimate_shows_the_reason_and_no_number():
     system = split("F/F", lu(c=1e6))
-    with pytest.warns(cs.StabilityWarning):
+    with pytest.warns(cs.errors.StabilityWarning):
         result = cs.simulate(system, t_end=0.05, method=cs.Jacobi(1), step=0.2 / 128, error_bar=True)
     assert "no estimate of the coupling error: the signals are not resolved" in str(result)
     assert "at most" not in str(result)
@@ -394,5 +409,5 @@ def test_a_stream_with_gaps_holds_the_sentence(tmp_path):
 
 
 def test_other_words_than_sure_are_refused():
-    with pytest.raises(cs.SetupError, match="error_bar"):
+    with pytest.raises(cs.errors.SetupError, match="error_bar"):
         cs.simulate(split("F/F"), t_end=0.5, method=cs.Jacobi(1), step=0.01, error_bar="very")

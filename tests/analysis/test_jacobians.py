@@ -24,7 +24,7 @@ D = np.array([[0.0, 0.0], [0.4, 0.0]])
 
 
 class Spoilt(cs.Linear):
-    """A linear subsystem whose Jacobian somebody got wrong."""
+    """A linear subsystem whose Jacobian is wrong."""
 
     def __init__(self, spoil: Spoil = lambda J, H: J) -> None:
         super().__init__(A, B, C, D, x0=[1.0, 0.0, 0.5], inputs=["f", "q"], outputs=["x", "y"])
@@ -53,24 +53,24 @@ def one_entry(J: np.ndarray, H: float) -> np.ndarray:
 
 @pytest.mark.parametrize("method", [None, cs.Implicit(degree=0), cs.SemiImplicit(degree=1), cs.Implicit(degree=3)])
 def test_linear_is_right(method: cs.Method | None) -> None:
-    assert cs.check_jacobians(fed(Spoilt()), H, method=method) == []
+    assert cs.analysis.check_jacobians(fed(Spoilt()), H, method=method) == []
 
 
 @pytest.mark.parametrize("steps", [0, 5])
 def test_structures_are_right(steps: int) -> None:
     """Two nonlinear trusses, undeformed and moving."""
-    assert cs.check_jacobians(truss(), 0.005, method=sicklinger(degree=1), after=steps) == []
+    assert cs.analysis.check_jacobians(truss(), 0.005, method=sicklinger(degree=1), after=steps) == []
 
 
 @pytest.mark.parametrize("steps", [0, 3])
 def test_five_codes_are_right(steps: int) -> None:
-    assert cs.check_jacobians(multi_code(), 1e-3, method=sicklinger(), after=steps) == []
+    assert cs.analysis.check_jacobians(multi_code(), 1e-3, method=sicklinger(), after=steps) == []
 
 
 @pytest.mark.parametrize("steps", [0, 4])
 def test_wake_structure_and_controller_are_right(steps: int) -> None:
     p = Cylinder(on_at=0.0)
-    assert cs.check_jacobians(cylinder(p), p.h, method=method(1e-12), after=steps) == []
+    assert cs.analysis.check_jacobians(cylinder(p), p.h, method=method(1e-12), after=steps) == []
 
 
 @pytest.mark.sample(1)
@@ -83,13 +83,13 @@ def test_automatic_ones_are_right(settings: dict) -> None:
         lambda t, x, u: [x[1], -jnp.sin(x[0]) + u[0] * x[1] + u[1] ** 2], lambda t, x, u: [x[0], x[1] * u[0]],
         x0=[1.0, 0.3], inputs=["f", "q"], outputs=["x", "y"], **settings,
     )  # fmt: skip
-    assert cs.check_jacobians(fed(subsystem), H) == []
+    assert cs.analysis.check_jacobians(fed(subsystem), H) == []
 
 
 def test_static_ones_in_jax_are_right() -> None:
     jnp = pytest.importorskip("jax.numpy")
     law = cs.JaxStatic(lambda t, u: jnp.exp(u[0]) * u[1], inputs=["a", "b"], outputs=["y"])
-    assert cs.check_jacobians(fed(law), H) == []
+    assert cs.analysis.check_jacobians(fed(law), H) == []
 
 
 def test_subsystems_without_derivatives_are_not_called() -> None:
@@ -102,13 +102,13 @@ def test_subsystems_without_derivatives_are_not_called() -> None:
         def advance(self, t0: float, t1: float, u: InputSignal) -> float:
             raise AssertionError("was called")
 
-    assert cs.check_jacobians(fed(Shy()), H) == []
+    assert cs.analysis.check_jacobians(fed(Shy()), H) == []
 
 
 def test_the_system_runs_afterwards_as_if_nothing_had_been() -> None:
     system = fed(Spoilt())
     before = cs.simulate(system, t_end=1.0, method=cs.SemiImplicit(1), step=H)["plant.y"]
-    cs.check_jacobians(system, H, method=cs.SemiImplicit(1), after=3)
+    cs.analysis.check_jacobians(system, H, method=cs.SemiImplicit(1), after=3)
     assert cs.simulate(system, t_end=1.0, method=cs.SemiImplicit(1), step=H)["plant.y"].tobytes() == before.tobytes()
 
 
@@ -117,7 +117,7 @@ def test_the_system_runs_afterwards_as_if_nothing_had_been() -> None:
 
 def test_a_single_wrong_entry_is_named() -> None:
     """One part in a thousand, in one of four entries."""
-    (finding,) = cs.check_jacobians(fed(Spoilt(one_entry)), H)
+    (finding,) = cs.analysis.check_jacobians(fed(Spoilt(one_entry)), H)
     assert finding.where == "plant"
     assert finding.entry == (1, 0)
     assert finding.given == pytest.approx(1.001 * finding.differenced, rel=1e-6)
@@ -139,7 +139,7 @@ def test_a_single_wrong_entry_is_named() -> None:
     ids=["sign", "transposed", "H lacking", "H too many", "factor", "zero"],
 )
 def test_what_wrong_matrices_have_in_common(spoil: Spoil, words: str) -> None:
-    findings = cs.check_jacobians(fed(Spoilt(spoil)), H)
+    findings = cs.analysis.check_jacobians(fed(Spoilt(spoil)), H)
     assert words in findings[0].text
     assert {f.entry for f in findings} >= {(1, 0)}
     assert all("but differences give" in f.text for f in findings)
@@ -149,7 +149,7 @@ def test_a_wrong_sign_of_one_entry_is_not_called_a_wrong_sign_of_all() -> None:
     def turned(J: np.ndarray, H: float) -> np.ndarray:
         return J * np.array([[1.0, 1.0], [1.0, -1.0]])
 
-    (finding,) = cs.check_jacobians(fed(Spoilt(turned)), H)
+    (finding,) = cs.analysis.check_jacobians(fed(Spoilt(turned)), H)
     assert finding.entry == (1, 1)
     assert finding.given == pytest.approx(-finding.differenced, rel=1e-6)
     assert "all of it" not in finding.text
@@ -162,8 +162,8 @@ def test_a_jacobian_for_held_inputs_only_shows_on_rising_ones() -> None:
         def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
             return super().jacobian(t0, t1, u, np.ones(1))
 
-    assert cs.check_jacobians(fed(Held()), H, method=cs.Implicit(degree=0)) == []
-    findings = cs.check_jacobians(fed(Held()), H, method=cs.Implicit(degree=1))
+    assert cs.analysis.check_jacobians(fed(Held()), H, method=cs.Implicit(degree=0)) == []
+    findings = cs.analysis.check_jacobians(fed(Held()), H, method=cs.Implicit(degree=1))
     assert findings
     assert "input that rises over the step" in findings[0].text
 
@@ -192,8 +192,8 @@ def test_an_error_that_shows_only_later() -> None:
             self.x = state
 
     held = cs.Implicit(degree=0)
-    assert cs.check_jacobians(fed(Cubic()), H, method=held) == []
-    (finding,) = cs.check_jacobians(fed(Cubic()), H, method=held, after=3)
+    assert cs.analysis.check_jacobians(fed(Cubic()), H, method=held) == []
+    (finding,) = cs.analysis.check_jacobians(fed(Cubic()), H, method=held, after=3)
     assert finding.differenced == pytest.approx(H * 2.0 * 3 * H * 0.3, rel=0.02)
 
 
@@ -205,7 +205,7 @@ def test_at_a_kink_every_slope_between_its_sides_is_right(slope: float, count: i
 
     system = cs.System({"plant": Kink(lambda t, u: max(u[0], 0.0), inputs=["u"], outputs=["y"])})
     system.set("plant.u", 0.0)
-    assert len(cs.check_jacobians(system, H)) == count
+    assert len(cs.analysis.check_jacobians(system, H)) == count
 
 
 def test_long_lists_are_cut() -> None:
@@ -213,14 +213,14 @@ def test_long_lists_are_cut() -> None:
     field = cs.Linear(-np.eye(n), np.eye(n), np.eye(n), x0=np.ones(n), inputs=[("u", n)], outputs=[("y", n)])
     exact = field.jacobian
     field.jacobian = lambda t0, t1, u, weight: exact(t0, t1, u, weight) + 0.01
-    findings = cs.check_jacobians(fed(field), H)
+    findings = cs.analysis.check_jacobians(fed(field), H)
     assert len(findings) == 5
     assert f"(and {n * n - 5} more entries)" in findings[0].text
     assert "d y[" in findings[0].text
 
 
 def test_a_wrong_shape_is_a_sentence() -> None:
-    (finding,) = cs.check_jacobians(fed(Spoilt(lambda J, H: J[:1])), H)
+    (finding,) = cs.analysis.check_jacobians(fed(Spoilt(lambda J, H: J[:1])), H)
     assert finding.entry is None
     assert "shape (1, 2)" in finding.text
 
@@ -232,7 +232,7 @@ def test_no_rollback_no_check() -> None:
         def jacobian(self, t0: float, t1: float, u: InputSignal, weight: np.ndarray) -> np.ndarray:
             return np.ones((1, 1))
 
-    (finding,) = cs.check_jacobians(fed(Stuck(lambda t, u: u, inputs=["u"], outputs=["y"])), H)
+    (finding,) = cs.analysis.check_jacobians(fed(Stuck(lambda t, u: u, inputs=["u"], outputs=["y"])), H)
     assert "no save and restore" in finding.text
 
 
@@ -247,9 +247,9 @@ def test_output_jacobian() -> None:
             return np.array(self.slopes)
 
     gain = Gain(lambda t, u: [2.0 * u[0], u[0] + 3.0 * u[1]], inputs=["a", "b"], outputs=["x", "y"])
-    assert cs.check_jacobians(fed(gain), H) == []
+    assert cs.analysis.check_jacobians(fed(gain), H) == []
     gain.slopes = ((2.0, 1.0), (0.0, 3.0))
-    findings = cs.check_jacobians(fed(gain), H)
+    findings = cs.analysis.check_jacobians(fed(gain), H)
     assert [f.entry for f in findings] == [(0, 1), (1, 0)]
     assert "output_jacobian, entry [0, 1], t = 0); the matrix is transposed" in findings[0].text
 
@@ -265,31 +265,31 @@ def test_jacobians_of_laws() -> None:
     def right(x1: float, x2: float) -> np.ndarray:
         return 15.0 * (x2 - x1) ** 2 * np.array([[-1.0, 1.0]])
 
-    assert cs.check_jacobians(joined(right), H) == []
-    assert cs.check_jacobians(joined(lambda *x: sparse.csr_array(right(*x))), H) == []
-    (finding,) = cs.check_jacobians(joined(lambda *x: right(*x) * [1.0, -1.0]), H)
+    assert cs.analysis.check_jacobians(joined(right), H) == []
+    assert cs.analysis.check_jacobians(joined(lambda *x: sparse.csr_array(right(*x))), H) == []
+    (finding,) = cs.analysis.check_jacobians(joined(lambda *x: right(*x) * [1.0, -1.0]), H)
     assert finding.text == (
         "the law for one.f, two.f says d one.f / d two.x = -9.6 but differences give 9.6 (its jacobian, entry [0, 1])"
     )
-    (finding,) = cs.check_jacobians(joined(lambda *x: np.ones((3, 3))), H)
+    (finding,) = cs.analysis.check_jacobians(joined(lambda *x: np.ones((3, 3))), H)
     assert "expected 1 x 2 finite numbers" in finding.text
 
 
 def test_automatic_jacobians_of_laws_are_right() -> None:
     pytest.importorskip("jax")
-    assert cs.check_jacobians(joined(cs.jax_derivative(lambda x1, x2: 5.0 * (x2 - x1) ** 3)), H) == []
+    assert cs.analysis.check_jacobians(joined(cs.jax_derivative(lambda x1, x2: 5.0 * (x2 - x1) ** 3)), H) == []
 
 
 @pytest.mark.parametrize("kind", ["consistent", "conservative"])
 def test_mapped_fields_are_right(kind: str) -> None:
     coarse, fine = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9)
-    mapping = cs.barycentric(cs.Mesh.line(coarse), cs.Mesh.line(fine))
+    mapping = cs.mapping.barycentric(cs.mapping.Mesh.line(coarse), cs.mapping.Mesh.line(fine))
     sizes = (5, 9) if kind == "consistent" else (9, 5)
     give = cs.Static(lambda t, u: np.sin(np.arange(sizes[0])), inputs=[], outputs=[("y", sizes[0])])
     take = cs.Static(lambda t, u: u, inputs=[("u", sizes[1])], outputs=[("y", sizes[1])])
     system = cs.System({"give": give, "take": take})
     system.map("give.y", "take.u", mapping, kind)
-    assert cs.check_jacobians(system, H) == []
+    assert cs.analysis.check_jacobians(system, H) == []
 
 
 def test_jacobians_of_constraints_level_by_level() -> None:
@@ -307,8 +307,8 @@ def test_jacobians_of_constraints_level_by_level() -> None:
         )
         return system
 
-    assert cs.check_jacobians(build([-1.0, -2.0, 1.0, 2.0]), H) == []
-    findings = cs.check_jacobians(build([-1.0, -2.0, 1.0, 1.0]), H)
+    assert cs.analysis.check_jacobians(build([-1.0, -2.0, 1.0, 2.0]), H) == []
+    findings = cs.analysis.check_jacobians(build([-1.0, -2.0, 1.0, 1.0]), H)
     assert [f.entry for f in findings] == [(0, 3)]
     assert "velocity level, entry [0, 3]" in findings[0].text
 
@@ -336,5 +336,5 @@ def test_check_warns_about_wrong_jacobians() -> None:
     ],
 )
 def test_bad_arguments(options: dict, words: str) -> None:
-    with pytest.raises(cs.SetupError, match=words):
-        cs.check_jacobians(fed(Spoilt()), **options)
+    with pytest.raises(cs.errors.SetupError, match=words):
+        cs.analysis.check_jacobians(fed(Spoilt()), **options)

@@ -5,15 +5,15 @@ import pytest
 from examples.three_mass_chain.model import D1, D2, INTEGRATORS, K1, K2, K3, M1, M2, M3, exact, split
 
 import cosolve as cs
-from cosolve.analysis import observed_order, order_estimate
-from cosolve.structures import At, SecondOrder, Structure
+from cosolve.analysis.order import observed_order, order_estimate
+from cosolve.structures import DofPort, SecondOrder, Structure
 
 METHOD = cs.Implicit(degree=1, tol=1e-12, corrector=cs.Newton(refresh="step"))
 NAMES = ["one.displacement", "one.velocity"]
 
 
 def subcycled(one, two, substeps):
-    """The chain of `split`, whose domain two crosses each macro step with `substeps` steps of its own."""
+    """The chain of `split`, whose domain two advances over each macro step with `substeps` steps of its own."""
 
     def build(h):
         q, v, a = exact(0.0)
@@ -26,8 +26,8 @@ def subcycled(one, two, substeps):
             domains[name] = SecondOrder(
                 Structure(M, K=K, D=D),
                 INTEGRATORS[rule],
-                inputs=[At("f", at, "force")],
-                outputs=[At(which, at, which) for which in ("displacement", "velocity")],
+                inputs=[DofPort("f", at, "force")],
+                outputs=[DofPort(which, at, which) for which in ("displacement", "velocity")],
                 q0=q[held],
                 v0=v[held],
                 a0=a[held],
@@ -53,6 +53,7 @@ def subcycled(one, two, substeps):
 def test_the_estimate_returns_the_order_of_the_integrators(rule, order):
     found = order_estimate(lambda h: split(rule, rule, h), METHOD, step=0.01, t_end=1.0, names=NAMES)
     assert found.order == pytest.approx(order, abs=0.1)
+    assert len(found.orders) == len(found.runs[0].t)  # one for every point of the coarsest run
     assert np.nanmedian(found.orders[20:]) == pytest.approx(order, abs=0.15)  # while the run goes on
     reality = abs(found.runs[-1]["one.displacement"][-1] - exact(1.0)[0][1])
     largest = max(
@@ -102,10 +103,10 @@ def test_the_order_of_a_formula():
 )
 def test_runs_that_cannot_be_compared_are_refused(change, match):
     given = {"step": 0.02, "t_end": 0.2, "names": NAMES, **change}
-    with pytest.raises(cs.SetupError, match=match):
+    with pytest.raises(cs.errors.SetupError, match=match):
         order_estimate(lambda h: split("BE", "BE", h), METHOD, **given)
 
 
 def test_solutions_of_different_length_are_refused():
-    with pytest.raises(cs.SetupError, match="shapes"):
+    with pytest.raises(cs.errors.SetupError, match="shapes"):
         observed_order([1.0, 2.0], [1.0], [1.0])

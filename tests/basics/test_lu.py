@@ -1,4 +1,4 @@
-"""One verdict on singular matrices, whoever asks: LAPACK, SuperLU or compiled code."""
+"""One verdict on singular matrices in all solvers: LAPACK, SuperLU or compiled code."""
 
 import numba
 import numpy as np
@@ -28,7 +28,7 @@ def verdicts(A: np.ndarray) -> list[bool]:
 
 @pytest.mark.parametrize(("distance", "regular"), [(1e-10, True), (1e-18, False)])
 def test_all_say_the_same(distance, regular):
-    """1e-10 leaves six digits of a solution, 1e-18 none; the decimals in between are nobody's to tell apart."""
+    """1e-10 leaves six digits of a solution, 1e-18 none; the decimals in between cannot be told apart."""
     assert verdicts(near_singular(distance)) == [regular] * 4
 
 

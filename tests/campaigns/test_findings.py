@@ -1,6 +1,7 @@
 """What the campaigns found, one by one: each of these failed before it was mended."""
 
 import gc
+import json
 import tracemalloc
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 
 import cosolve as cs
 from cosolve.basics.checks import is_number
-from cosolve.engine.native import verbs
-from cosolve.engine.native.loops import compiled_text
-from cosolve.engine.texts import bind_text
+from cosolve.engine.native import operations
+from cosolve.engine.native.loops import compiled_step_function
+from cosolve.engine.step_functions import bind_step_function
+from cosolve.fmu import findings
 from cosolve.process.worker import LocalServer
 
 
@@ -24,7 +26,7 @@ def tank(rhs=lambda t, x, u: u - x, output=lambda t, x, u: x, **options):
 
 
 def stopped(system, **options) -> str:
-    with pytest.raises(cs.SimulationError) as caught:
+    with pytest.raises(cs.errors.SimulationError) as caught:
         cs.simulate(system, t_end=1.0, step=0.1, **{"method": cs.Jacobi(1), **options})
     assert "\n" not in str(caught.value)
     assert caught.value.result is not None
@@ -132,7 +134,7 @@ def test_a_free_running_solver_must_move_forward(t):
         def step(self, t0, t_max, u):
             return t, 1.0
 
-    system = cs.System({"tank": cs.FreeRunning(Still())})
+    system = cs.System({"tank": cs.InterpolatedOutputs(Still())})
     system.set("tank.q", 0.0)
     assert "a step must move forward" in stopped(system)
 
@@ -146,14 +148,14 @@ def test_a_free_running_solver_must_move_forward(t):
         lambda: cs.load_result(3),
         lambda: cs.load_result("a" * 5000),
         lambda: cs.load_system([]),
-        lambda: cs.read_ssp(None),
-        lambda: cs.export_fmu(cs.System({"a": tank()}), 1.5),
-        lambda: cs.slope([0.1], "x"),
-        lambda: cs.nrmse("x", [1.0]),
+        lambda: cs.fmi.read_ssp(None),
+        lambda: cs.fmi.export_fmu(cs.System({"a": tank()}), 1.5),
+        lambda: cs.analysis.convergence_order([0.1], "x"),
+        lambda: cs.analysis.nrmse("x", [1.0]),
         lambda: cs.check(3),
-        lambda: cs.spectral_radius(driven(0.0), cs.Jacobi(), "x"),
-        lambda: cs.order_estimate(3, "jacobi", step=0.1, t_end=1.0, names=["a"]),
-        lambda: cs.MultibodyModel().marker("a", []),
+        lambda: cs.analysis.spectral_radius(driven(0.0), cs.Jacobi(), "x"),
+        lambda: cs.analysis.order_estimate(3, "jacobi", step=0.1, t_end=1.0, names=["a"]),
+        lambda: cs.multibody.MultibodyModel().marker("a", []),
         lambda: cs.DynamicStatic([]),
         lambda: cs.DynamicStatic("A", order=np.zeros(2)),
         lambda: cs.Broyden(initial=np.zeros(2)),
@@ -167,7 +169,7 @@ def test_a_free_running_solver_must_move_forward(t):
         lambda: cs.simulate(driven(0.0), t_end=1.0, method="jacobi", step=0.1, record=1.0),
         lambda: cs.simulate(driven(0.0), t_end=1.0, method="jacobi", step=0.1, progress=range(3)),
         lambda: cs.simulate(driven(0.0), t_end=1.0, method="jacobi", step=0.1, stop_at_events=np.zeros(0)),
-        lambda: cs.StaticProcess(1.5, inputs=[], outputs=["y"]),
+        lambda: cs.remote.StaticProgram(1.5, inputs=[], outputs=["y"]),
         lambda: cs.Static(np.zeros((2, 2, 2)), inputs=[], outputs=["y"]),
     ],
 )
@@ -186,13 +188,16 @@ def test_whole_numbers_of_any_size_are_numbers():
 # -- memory --------------------------------------------------------------------------------------------------------
 
 
-def test_the_text_of_a_method_is_compiled_once():
+def test_the_step_function_of_a_method_is_compiled_once():
     """Every compiled run made its loop anew, and 1.2 MB of machine code stayed in memory."""
     from pathlib import Path
 
     method = cs.SemiImplicit(degree=1)
     first, second = (
-        bind_text(method, method.script, verbs.VERBS, compiled_text, Path(verbs.__file__)).step for _ in range(2)
+        bind_step_function(
+            method, method.declaration, operations.OPERATIONS, compiled_step_function, Path(operations.__file__)
+        ).step
+        for _ in range(2)
     )
     assert first is second
 
@@ -229,7 +234,9 @@ def test_a_compiled_run_leaves_nothing_behind(method):
 def test_a_run_without_an_end_is_refused(method):
     """It would go on for ever; `Stepper` is for that."""
     tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
-    with pytest.raises(cs.SetupError, match="t_end must be a finite number, not None; a Stepper runs without an end"):
+    with pytest.raises(
+        cs.errors.SetupError, match="t_end must be a finite number, not None; a Stepper runs without an end"
+    ):
         cs.simulate(cs.System({"tank": tank}), t_end=None, method=method, step=0.1, max_steps=20)
 
 
@@ -238,9 +245,19 @@ def test_an_array_is_no_method_and_no_error_bar(given):
     """Comparing an array with a word gives an array, which is neither true nor false."""
     tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
     for options in ({"method": given, "step": 0.1}, {"method": given, "rtol": 1e-3}):
-        with pytest.raises(cs.SetupError, match="method"):
+        with pytest.raises(cs.errors.SetupError, match="method"):
             cs.simulate(cs.System({"tank": tank}), t_end=1.0, **options)
-    with pytest.raises(cs.SetupError, match="method"):
+    with pytest.raises(cs.errors.SetupError, match="method"):
         cs.choose(cs.System({"tank": tank}), t_end=1.0, method=given)
-    with pytest.raises(cs.SetupError, match="error_bar must be True, False or 'sure'"):
+    with pytest.raises(cs.errors.SetupError, match="error_bar must be True, False or 'sure'"):
         cs.simulate(cs.System({"tank": tank}), t_end=1.0, method="jacobi", step=0.1, error_bar=given)
+
+
+def test_a_trial_of_an_fmu_is_made_of_texts(tmp_path):
+    """A claim that is a table was looked up among the claims."""
+    (tmp_path / "modelDescription.xml").write_text("<fmiModelDescription/>")
+    finding = {"claim": {"a": 1}, "verdict": "fails", "text": "other numbers"}
+    content = {"format": findings.FORMAT, "digest": findings.facts.digest(tmp_path), "findings": [finding]}
+    (tmp_path / "trial.json").write_text(json.dumps(content))
+    with pytest.raises(cs.errors.SetupError, match=r"is not the trial of an FMU \(a finding is made of texts\)"):
+        findings.facts.read(tmp_path / "trial.json", tmp_path)

@@ -29,7 +29,7 @@ def completed(words):
     ("words", "offered"),
     [
         ("cosolve r", {"run", "resume", "report"}),
-        ("cosolve run --st", {"--step", "--state-every", "--stop-at-events"}),
+        ("cosolve run --st", {"--step", "--startup", "--state-every", "--stop-at-events"}),
         ("cosolve run --method gauss", {"gauss-seidel", "gauss-seidel:0", "gauss-seidel:1", "gauss-seidel:2"}),
         ("cosolve demo two_mass_r", {"two_mass_rigid"}),
         ("cosolve new --template s", {"ssp"}),
@@ -59,7 +59,7 @@ def test_a_shell_without_a_script():
 
 @pytest.fixture
 def environment(tmp_path):
-    """The command under its name, two files to be completed, and nobody's settings."""
+    """The command under its name, two files to be completed, and no settings of a user."""
     command = tmp_path / "bin/cosolve"
     command.parent.mkdir()
     command.write_text(_COMMAND)

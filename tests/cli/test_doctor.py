@@ -16,12 +16,14 @@ ROOT = Path(__file__).parents[2]
 def test_every_extra_is_explained():
     known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert set(known) == {*examined.EXTRAS, *examined.OF_DEVELOPERS}
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert [name for name in examined.EXTRAS if f"`{name}`" not in page] == []
 
 
 def test_it_says_what_is_here():
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == 0
-    for words in ("with Python 3.", "numba", "machine code is compiled once", "export: cosolve export"):
+    for words in ("with Python 3.", "numba", "machine code is compiled once", "data: sweeps"):
         assert words in done.stdout
 
 

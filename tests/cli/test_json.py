@@ -94,6 +94,16 @@ def test_inspect():
     assert set(said("inspect", str(fmu("mass_force", 2)))) == promised("inspect")
 
 
+def test_a_trial_that_finds_a_claim_wrong_leaves_with_one(monkeypatch):
+    from cosolve.fmu import trial
+
+    good = trial.Trial("a.fmu", "a", "co-simulation", 0.1, (trial.Finding("runs", "holds", ""),), (), "")
+    bad = trial.Trial("a.fmu", "a", "co-simulation", 0.1, (trial.Finding("runs", "fails", "it stops"),), (), "")
+    for found, code in ((good, 0), (bad, 1)):
+        monkeypatch.setattr(trial, "try_fmu", lambda *_, found=found, **__: found)
+        assert said("inspect", "--try", "a.fmu", code=code)["ok"] == (code == 0)
+
+
 def test_crosscheck():
     Path("models").mkdir()
     Path("models/text.fmu").write_text("no archive")

@@ -9,6 +9,7 @@ import pytest
 from tests import processes
 from tests.choice import quick
 from tests.fmu.build import fmu
+from tests.fmu.zoo.members import animal
 from typer.testing import CliRunner
 
 from cosolve.cli import app
@@ -54,6 +55,7 @@ def test_every_template_runs_as_it_is(name, reference, monkeypatch):
     commands = [line.removeprefix("next").split() for line in done.stdout.splitlines() if line.startswith("next")]
     assert commands[0] == ["cd", "car"]
     monkeypatch.chdir("car")
+    assert not Path("__pycache__").exists()
     for command in commands[1:]:
         if command[0] == "python":
             ran = processes.run([sys.executable, *command[1:]])
@@ -83,8 +85,19 @@ def test_fmus_of_ones_own():
     assert CliRunner().invoke(app, ["run", "car/system.toml", "-q", "--t-end", "0.01"]).exit_code == 0
 
 
+def test_what_is_no_number_is_neither_connected_nor_held():
+    """A text, binary data and a clock are inputs too, which a constant cannot feed."""
+    for name in ("types_arrays", "clocked"):
+        shutil.copy(animal(name, 3), f"{name}.fmu")
+    new("two", "--fmu", "types_arrays.fmu", "--fmu", "clocked.fmu")
+    written = tomllib.loads(Path("two/system.toml").read_text())
+    held = {name.partition(".")[2] for name in written["constants"]}
+    assert held >= {"u", "field"}
+    assert not held & {"blob", "tick", "label"}
+
+
 def test_names_that_say_what_they_take():
-    from cosolve.cli.around import _says
+    from cosolve.cli.fmu_system import _says
 
     assert all(_says(port, "wheel", "z") for port in ("z", "z_wheel", "wheel.z", "wheel_z", "Wheel_Z"))
     assert not any(_says(port, "wheel", "z") for port in ("v", "zwheel", "z_body"))
@@ -108,8 +121,20 @@ def test_what_cannot_be_made_leaves_nothing(arguments, sentence):
     assert not Path("here").exists()
 
 
-def test_without_the_export_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pythonfmu", None)
-    done = new("here", code=2)
-    assert "cosolve[export]" in done.stderr
+def test_a_folder_that_cannot_be_made_is_named():
+    """Nothing was made, so nothing is taken away."""
+    Path("file").write_text("in the way")
+    assert "cannot make 'file/car': Not a directory" in new("file/car", code=2).stderr
+    assert Path("file").read_text() == "in the way"
+
+
+def test_what_ctrl_c_ends_leaves_nothing(monkeypatch):
+    """Half a project would be in the way of the same command."""
+
+    def write(template, folder):
+        (folder / "parts.py").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(TEMPLATES["toml"]), "write", write)
+    new("here", "--template", "toml", code=130)
     assert not Path("here").exists()

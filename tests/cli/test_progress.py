@@ -14,19 +14,19 @@ EXAMPLE = str(Path(__file__).parents[2] / "examples" / "two_mass" / "system.toml
 
 
 class Watching:
-    """A progress function that looks into the books."""
+    """A progress function that looks at the run."""
 
     def __init__(self):
         self.seen = []
 
-    def watch(self, books):
-        self.books = books
+    def watch(self, view):
+        self.view = view
 
     def __call__(self, fraction):
-        self.seen.append((fraction, self.books.stats.steps, self.books.stats.iterations, self.books.residual))
+        self.seen.append((fraction, self.view.stats.steps, self.view.stats.iterations, self.view.residual))
 
 
-def test_a_progress_function_may_look_into_the_books():
+def test_a_progress_function_may_look_at_the_run():
     one = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     two = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
     system = cs.System({"one": one, "two": two})
@@ -63,4 +63,5 @@ def test_a_bar_on_a_terminal(tmp_path):
     shown = b"".join(ran).decode()
     assert process.returncode == 0
     assert re.search(r"\d+ steps, [\d,.e+]+/s, 1\.0 corrections, residual \de-\d\d", shown)
+    assert "\x1b[1A\x1b[2K" in shown[shown.rindex("corrections, residual") :]  # one line up, which is then empty
     assert "SemiImplicit(2) finished: 1001 macro points" in shown

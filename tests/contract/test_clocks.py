@@ -73,7 +73,7 @@ def test_tick_clock_ends_at_t_end_where_start_plus_span_does_not():
 
 
 def test_a_step_below_the_resolution_of_time_is_refused():
-    with pytest.raises(cs.SetupError, match="resolution"):
+    with pytest.raises(cs.errors.SetupError, match="resolution"):
         UniformClock(1e16, 1e16 + 64, 0.5)
 
 

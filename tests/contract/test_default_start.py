@@ -41,7 +41,7 @@ def two_mass_error(method: cs.Method, count: int, kind: str = "F/F", **options) 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "degree"), CASES)
 def test_the_order_on_the_two_mass_pair(name: str, degree: int) -> None:
-    """Degree + 1 within 0.25, without a word about the past."""
+    """Degree + 1 within 0.25, without a note about the past."""
     kind = "F/D" if name == "GaussSeidel" else "F/F"  # the law of F/F reads both sides, which is Jacobi
     errors = [two_mass_error(build(name, degree), count, kind) for count in (256, 512)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(degree + 1, abs=0.25)
@@ -163,7 +163,7 @@ class Kicked(cs.Linear):
     TIMES, LEVELS = (1 / 3, 2 / 3), (0.0, 3.0, -2.0)
 
     def __init__(self) -> None:
-        # the level is a second state that stays, so that a crossing is exact
+        # the level is a second state that stays, so that a subsystem step is exact
         super().__init__([[-1, 1], [0, 0]], [[1], [0]], [[1, 0]], x0=[1, 0], inputs=["u"], outputs=["x"])
 
     def start(self, t0):
@@ -234,7 +234,7 @@ class Refusing(cs.Subsystem):
 class Uncut(Refusing):
     """One that says so before."""
 
-    stops_inside = False
+    variable_step = False
 
 
 class OwnSteps(Refusing):
@@ -282,7 +282,7 @@ def test_steps_inside_that_are_longer_than_the_pieces_are_noticed() -> None:
 
 def test_constraints_begin_with_rising_degree() -> None:
     """Multipliers have no value at the start that short steps could be extrapolated from."""
-    from tests.stepper.models import rigid
+    from tests.run.stepper.models import rigid
 
     method = cs.SemiImplicit(3, constraints=cs.Baumgarte(allow_unstable=True), final_update=False)
     found = cs.simulate(rigid(), t_end=0.04, method=method, step=0.01)
@@ -307,5 +307,5 @@ def test_error_controlled_steps_grade_themselves() -> None:
 
 @pytest.mark.parametrize("ratio", [1, 3, 2.0, True, "64"])
 def test_a_ratio_is_a_power_of_two(ratio) -> None:
-    with pytest.raises(cs.SetupError, match=r"GradedStart: ratio must be a power of two .* not "):
+    with pytest.raises(cs.errors.SetupError, match=r"GradedStart: ratio must be a power of two .* not "):
         cs.GradedStart(ratio)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.interface.driving import Function, Piece, summary
+from cosolve.interface.driven_inputs import Function, Piece, cubic, summary
+from cosolve.signal.polynomial import horner
 
 TIMES, VALUES = [0.0, 0.33, 0.5, 1.0], [0.0, 1.0, 0.2, 0.0]
 INTEGRAL = float(np.trapezoid(VALUES, TIMES))  # 0.33/2 + 0.17 * 0.6 + 0.5 * 0.1 = 0.317
@@ -148,12 +151,25 @@ def test_a_vector_by_one_function_and_its_elements_by_several():
     assert run["a.u"].tolist() == [[0.0, 3.0], [1.0, 3.0], [2.0, 3.0]]
 
 
+@pytest.mark.parametrize("kind", ["step", "linear", "cubic"])
+def test_inside_one_piece_a_table_is_one_polynomial(kind):
+    """The same for all macro steps of a piece, whichever piece it is; another process gets it as it is."""
+    table = cs.Table(TIMES, VALUES, kind=kind)
+    for k, (low, high) in enumerate([*pairwise(TIMES), (1.0, 3.0)]):
+        found = [table.local(low + a * (high - low), low + b * (high - low)) for a, b in ((0.1, 0.2), (0.6, 0.9))]
+        for (since, powers), a in zip(found, (0.1, 0.6), strict=True):
+            t = low + (a + 0.1) * (high - low)
+            assert horner(powers, t - since)[0] == pytest.approx(table(t), rel=1e-14), k
+            assert since == low or kind == "step" or low == 1.0
+    assert table.local(0.2, 0.4) is None
+
+
 def test_those_that_cannot_stop_inside_get_the_right_mean():
     """A solver that takes whole macro steps and looks at the polynomial only, as FMUs with fixed steps do."""
 
-    class Whole(cs.Subsystem):
+    class Uncoupled(cs.Subsystem):
         inputs, outputs = ["u"], ["x"]
-        stops_inside = False
+        variable_step = False
 
         def start(self, t0):
             self.x, self.steps = 0.0, 0
@@ -164,7 +180,7 @@ def test_those_that_cannot_stop_inside_get_the_right_mean():
             self.x += u.H * float(sum(c[0] / (j + 1) for j, c in enumerate(u.coefficients)))
             return self.x
 
-    whole = Whole()
+    whole = Uncoupled()
     system = driven(whole, cs.Table(TIMES, VALUES))
     run = cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=0.1)
     assert whole.steps == 10
@@ -192,7 +208,7 @@ def test_a_stepper_workers_and_a_resumed_run_have_the_same_bits(tmp_path):
         stepper.run_until(0.5)
         assert stepper["a.u"] == np.sin(2.5)
         stepper.save_file(tmp_path / "half.state")
-        with pytest.raises(cs.SetupError, match="follows a function of time"):
+        with pytest.raises(cs.errors.SetupError, match="follows a function of time"):
             stepper.set("a.u", 1.0)
     rest = cs.simulate(build(), resume=tmp_path / "half.state", **options)
     assert rest["a.x"].tolist() == whole["a.x"][5:].tolist()
@@ -209,7 +225,7 @@ def test_it_can_be_recorded_alone_and_saved(tmp_path):
 
 def test_an_isolated_subsystem_gets_the_same_signal():
     here = cs.simulate(driven(integrator(), cs.Table(TIMES, VALUES)), t_end=1.0, method=cs.Jacobi(1), step=0.2)
-    apart = cs.Isolated(integrator, timeout=60.0)
+    apart = cs.remote.Isolated(integrator, timeout=60.0)
     there = cs.simulate(driven(apart, cs.Table(TIMES, VALUES)), t_end=1.0, method=cs.Jacobi(1), step=0.2)
     assert there["a.x"].tolist() == here["a.x"].tolist()
 
@@ -222,7 +238,7 @@ def test_compiled_engine_and_blocks_say_why_they_do_not_run_it():
         system.set("a.d", np.sin)
         return system
 
-    with pytest.raises(cs.SetupError, match=r"'a\.d' follows a function of time"):
+    with pytest.raises(cs.errors.SetupError, match=r"'a\.d' follows a function of time"):
         cs.simulate(build(2.0), t_end=1.0, method=cs.Jacobi(1), step=0.1, compiled=True)
     swept = cs.sweep(build, {"k": [2.0, 3.0]}, methods=cs.Jacobi(1), steps=0.1, t_end=1.0, record="a.y", workers=1)
     one = cs.simulate(build(3.0), t_end=1.0, method=cs.Jacobi(1), step=0.1)
@@ -281,13 +297,13 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_tables_and_functions_are_refused(case):
     call, words = BAD[case]
-    with pytest.raises(cs.SetupError, match=words):
+    with pytest.raises(cs.errors.SetupError, match=words):
         call()
 
 
 def test_a_function_that_fails_says_where():
     system = driven(integrator(), lambda t: 1 / (0.5 - t) if t < 0.6 else float("nan"))
-    with pytest.raises(cs.SimulationError, match=r"drives 'a\.u'"):
+    with pytest.raises(cs.errors.SimulationError, match=r"drives 'a\.u'"):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.5)
 
 
@@ -296,21 +312,21 @@ def test_columns_of_a_file(tmp_path):
     file.write_text("time;a.u;other\n0;0;1\n\n1;2;1\n")
     assert cs.Table.read(file, "a.u")(0.25) == 0.5
     assert cs.Table.read(file, ["a.u", "other"])(0.5).tolist() == [1.0, 1.0]
-    with pytest.raises(cs.SetupError, match="did you mean 'other'"):
+    with pytest.raises(cs.errors.SetupError, match="did you mean 'other'"):
         cs.Table.read(file, "othr")
-    with pytest.raises(cs.SetupError, match="say which one"):
+    with pytest.raises(cs.errors.SetupError, match="say which one"):
         cs.Table.read(file)
     system = cs.System({"a": integrator()})
     system.set_from_csv(file, {"a.u": "other"})
     system.set_from_csv(file, {"a.u": "a.u"})
     assert cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.5)["a.x"][-1] == pytest.approx(1.0)
-    with pytest.raises(cs.SetupError, match="other"):
+    with pytest.raises(cs.errors.SetupError, match="other"):
         system.set_from_csv(file)
     file.write_text("t,u\n0,1\n1,x\n")
-    with pytest.raises(cs.SetupError, match="line 3"):
+    with pytest.raises(cs.errors.SetupError, match="line 3"):
         cs.Table.read(file, "u")
     file.write_text("0,1\n1,2\n")
-    with pytest.raises(cs.SetupError, match="name the columns"):
+    with pytest.raises(cs.errors.SetupError, match="name the columns"):
         cs.Table.read(file)
 
 
@@ -344,3 +360,35 @@ def test_a_function_that_passes_zero_late_in_a_run_is_cut_no_further_than_times_
     s = 1.0 - 0.0123
     exact = 0.7 * np.exp(-1.0) + (np.sin(1.0) - np.cos(1.0)) / 2 + 1.0 - np.exp(-s)
     assert result["tank.h"][-1] == pytest.approx(exact, abs=1e-9 + 64 * np.spacing(t0))
+
+
+@pytest.mark.parametrize("degrees", [(1, 1), (0, 3, 2), (4, 0, 0, 5)], ids=str)
+def test_one_polynomial_for_pieces_of_unlike_length_and_degree(degrees):
+    """Of degree 4 and of degree 3: the ends of all pieces, and their mean; of two inputs at once."""
+    random = np.random.default_rng(len(degrees))
+    ends = 2.0 + np.cumsum([0.0, *random.uniform(0.1, 1.0, len(degrees))])
+    pieces = [
+        Piece(a, b, random.normal(size=(degree + 1, 2)))
+        for a, b, degree in zip(ends[:-1], ends[1:], degrees, strict=True)
+    ]
+    s = np.linspace(0.0, 1.0, 20001)
+    means = [np.trapezoid([horner(piece.coefficients, each) for each in s], s, axis=0) for piece in pieces]
+    mean = np.average(means, axis=0, weights=np.diff(ends))
+    for one, rows in ((summary(pieces), 5), (cubic(pieces), 3)):
+        assert one.shape == (rows, 2)
+        np.testing.assert_allclose(one[0], pieces[0].coefficients[0], rtol=1e-12)
+        np.testing.assert_allclose(horner(one, 1.0), horner(pieces[-1].coefficients, 1.0), rtol=1e-11)
+        np.testing.assert_allclose((one / np.arange(1, rows + 1)[:, None]).sum(axis=0), mean, rtol=1e-6)
+
+
+def test_one_piece_is_left_as_it_is_up_to_degree_three_and_met_in_four_points_beyond():
+    random = np.random.default_rng(3)
+    for degree in (0, 1, 3):
+        low = Piece(0.0, 0.5, random.normal(size=(degree + 1, 2)))
+        assert cubic([low]) is low.coefficients
+    high = Piece(0.0, 0.5, random.normal(size=(7, 2)))
+    found = cubic([high])
+    assert found.shape == (4, 2)
+    for s in (0.0, 0.25, 0.75, 1.0):  # Chebyshev points of the second kind
+        np.testing.assert_allclose(horner(found, s), horner(high.coefficients, s), rtol=1e-11)
+    assert abs(horner(found, 0.5) - horner(high.coefficients, 0.5)).min() > 1e-3

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.engine.readable.crew import Crew
+from cosolve.engine.python.subsystem_caller import SubsystemCaller
 
 METHODS = (cs.SemiImplicit, cs.Implicit)
 
@@ -104,7 +104,7 @@ def test_adaptive_steps_leave_the_start(method):
 
 
 def test_explicit_methods_still_refuse_equations():
-    with pytest.raises(cs.CapabilityError, match="Jacobi is explicit and cannot solve the equations"):
+    with pytest.raises(cs.errors.CapabilityError, match="Jacobi is explicit and cannot solve the equations"):
         cs.simulate(halved("equations"), t_end=1, method=cs.Jacobi(1), step=0.1)
 
 
@@ -132,7 +132,7 @@ def test_equations_without_solution_stop_at_the_start_with_a_sentence():
     system.equations({"z": "a.u"}, lambda z, x: z**2 + x, of="a.x", initial={"z": 1.0})
     words = r"the equations for a.u have no solution .* at t = 0 from z = 1 \(residual 2\).* give initial={'z': ...}"
     for method in METHODS:
-        with pytest.raises(cs.ConvergenceError, match=words):
+        with pytest.raises(cs.errors.ConvergenceError, match=words):
             cs.simulate(system, t_end=1, method=method(1), step=0.1)
     advice = cs.check(system, cs.SemiImplicit(1))
     assert advice.codes() == {"start-failed"}
@@ -143,7 +143,7 @@ def test_equations_whose_derivative_vanishes_at_the_start_ask_for_another_initia
     system = cs.System({"a": lag()})
     system.equations({"z": "a.u"}, lambda z, x: z**2 - x, of="a.x")  # no initial value: dr/dz = 0
     for method in METHODS:
-        with pytest.raises(cs.ConvergenceError, match=r"no solution .* from z = 0 .* give initial={'z': ...}"):
+        with pytest.raises(cs.errors.ConvergenceError, match=r"no solution .* from z = 0 .* give initial={'z': ...}"):
             cs.simulate(system, t_end=1, method=method(1), step=0.1)
 
 
@@ -157,7 +157,7 @@ def test_an_equation_that_reacts_to_nothing_is_named_before_and_stops_the_run():
     system = cs.System({"a": lag()})
     system.equations({"z": "a.u"}, lambda z, x: 1.0, of="a.x")
     for method in METHODS:
-        with pytest.raises(cs.SingularInterfaceError, match="'z' does not react"):
+        with pytest.raises(cs.errors.SingularInterfaceError, match="'z' does not react"):
             cs.simulate(system, t_end=1, method=method(1), step=0.1)
     (finding,) = (f for f in cs.check(system, cs.SemiImplicit(1)).findings if f.code == "undetermined-start")
     assert finding.level == "warning"
@@ -170,7 +170,7 @@ def test_an_equation_that_reacts_to_nothing_is_named_before_and_stops_the_run():
 def start(system, t=0.0):
     """Coupling variables by name at the start."""
     plan = system.plan()
-    z = Crew(plan).start(t)[1]
+    z = SubsystemCaller(plan).start(t)[1]
     return {name: float(z[part][0]) if scalar else z[part] for name, (part, scalar) in plan.z_ports.items()}
 
 
@@ -223,7 +223,7 @@ def test_the_cost_is_as_check_says(method):
 
 
 def test_the_determined_part_is_solved_with_the_kept_values():
-    """`z` follows from `lam`, which nothing determines: `lam` is kept, whoever has the larger factor."""
+    """`z` follows from `lam`, which nothing determines: `lam` is kept, whichever has the larger factor."""
     for factor in (0.01, 100.0):
         system = cs.System({"one": mass(0.0, 1.0), "two": mass(0.0, 1.0), "a": lag(3.0)})
         system.equations(
@@ -263,7 +263,7 @@ def test_equations_that_contradict_each_other_keep_their_values_and_leave_others
 def test_an_equation_without_solution_is_not_excused_by_others_that_say_nothing():
     for system in (contradicting(c=lag(1.0)), rod(c=lag(1.0))):
         system.equations({"z": "c.u"}, lambda z, x: z**2 + x, of="c.x", initial={"z": 1.0})
-        with pytest.raises(cs.ConvergenceError, match=r"the equations for c\.u have no solution"):
+        with pytest.raises(cs.errors.ConvergenceError, match=r"the equations for c\.u have no solution"):
             start(system)
 
 
@@ -380,7 +380,7 @@ def test_solving_at_the_start_can_be_left_out():
         assert "undetermined-start" not in cs.check(system, cs.Implicit(1)).codes()
 
 
-# -- everybody sees the same start -------------------------------------------------------------------------
+# -- all subsystems see the same start -------------------------------------------------------------------------
 
 
 def test_stepper_sweep_and_the_choice_of_engine_see_the_same_start():
@@ -390,7 +390,7 @@ def test_stepper_sweep_and_the_choice_of_engine_see_the_same_start():
     assert chosen["z"][0] == pytest.approx(exact, abs=1e-14)
     for name in ("z", "a.x"):
         assert np.array_equal(chosen[name], readable[name])
-    with pytest.raises(cs.SetupError, match="readable engine"):
+    with pytest.raises(cs.errors.SetupError, match="Python engine"):
         cs.simulate(rooted("eq"), step=0.01, **run, compiled=True)
     with cs.Stepper(rooted("eq"), method=cs.SemiImplicit(2), step=0.01) as stepper:
         assert stepper["z"] == chosen["z"][0]
@@ -414,7 +414,7 @@ def test_analysis_at_another_state_solves_for_the_unknowns_there():
     """`u^2 = x` linearised at x = 4 and x = 9: x' = u - x has the slopes 1/4 - 1 and 1/6 - 1."""
     H = 1e-3
     for x, slope in ((4.0, -0.75), (9.0, -5.0 / 6.0)):
-        found = cs.macro_map(rooted("eq"), cs.SemiImplicit(0), H, state={"a": [x]})
+        found = cs.analysis.amplification_matrix(rooted("eq"), cs.SemiImplicit(0), H, state={"a": [x]})
         assert np.log(found.radius) / H == pytest.approx(slope, rel=2e-3)
 
 
@@ -423,7 +423,7 @@ def test_a_known_past_determines_the_unknowns_or_asks_for_them():
         return {"one.v": -(2.0**0.5) * np.sin(2.0**0.5 * t), "two.v": -(2.0**0.5) * np.sin(2.0**0.5 * t)}
 
     run = {"t_end": 0.5, "method": cs.SemiImplicit(2), "step": 0.05}
-    with pytest.raises(cs.SetupError, match="outputs alone do not determine the unknown 'lam'"):
+    with pytest.raises(cs.errors.SetupError, match="outputs alone do not determine the unknown 'lam'"):
         cs.simulate(rod(initial={"lam": 2.0}), **run, startup=cs.KnownHistory(positions))
     past = cs.KnownHistory(lambda t: {**positions(t), "lam": 2.0 * np.cos(2.0**0.5 * t)})
     found = cs.simulate(rod(initial={"lam": 2.0}), **run, startup=past)
@@ -443,7 +443,7 @@ def ring(gain):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_loop_of_gain_1_is_refused_and_check_names_it(method):
-    with pytest.raises(cs.SingularInterfaceError, match=r"do not determine '[ab]\.y', '[ab]\.y'"):
+    with pytest.raises(cs.errors.SingularInterfaceError, match=r"do not determine '[ab]\.y', '[ab]\.y'"):
         cs.simulate(ring(1.0), t_end=1, method=method(0), step=0.1)
     (finding,) = (f for f in cs.check(ring(1.0), method(0)).findings if f.code == "undetermined-loop")
     assert "more than one solution" in finding.text
@@ -455,13 +455,13 @@ def test_an_equation_that_says_nothing_any_more_stops_an_implicit_run():
     clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
     system = cs.System({"clock": clock, "a": lag()})
     system.equations({"z": "a.u"}, lambda z, t: z - t if t < 0.45 else 0.0 * z, of="clock.t")
-    with pytest.raises(cs.SingularInterfaceError, match="'z' does not react") as stopped:
+    with pytest.raises(cs.errors.SingularInterfaceError, match="'z' does not react") as stopped:
         cs.simulate(system, t_end=1, method=cs.Implicit(0), step=0.1)
     assert stopped.value.time == pytest.approx(0.4)
 
 
 def test_steps_without_corrections_are_looked_at_once():
-    """At rest: one crossing per step, and in the first step the Jacobian with one more crossing."""
+    """At rest: one subsystem step per step, and in the first step the Jacobian with one more subsystem step."""
     system = cs.System({"a": lag(0.0), "b": lag(0.0)})
     system.connect("a.x", "b.u")
     system.connect("b.x", "a.u")

@@ -1,4 +1,4 @@
-"""Subsystems of somebody's own that lose something when they are set back: slowly, later, or where nobody looks."""
+"""Subsystems of users that lose something at a rollback: slowly, later, or in hidden states."""
 
 import warnings
 
@@ -67,6 +67,33 @@ class Warm(Rocket):
         return super().advance(t0, t1, u) * (1.0 + 1e-13 * (Warm.calls % 7))
 
 
+class Engages(Rocket):
+    """It gains mass at 0.4 s, and never does after it was set back once; every step repeats its bits."""
+
+    lost = False
+
+    def start(self, t0):
+        self.on = self.lost = False
+        return super().start(t0)
+
+    def advance(self, t0, t1, u):
+        self.on = self.on or (t1 > 0.4 and not self.lost)
+        self.m = 4.0 if self.on else 1.0
+        return super().advance(t0, t1, u)
+
+    def save(self):
+        return self.s.copy(), self.on
+
+    def restore(self, state):
+        self.s, self.on, self.lost = state[0].copy(), state[1], True
+
+
+class Still(Rocket):
+    """It burns nothing, so that its own steps are no error."""
+
+    since = 10.0
+
+
 class Once(ForgetsFuel):
     """It cannot be started a second time."""
 
@@ -97,7 +124,7 @@ METHODS = [cs.SemiImplicit(1), cs.SemiImplicit(2), cs.Implicit(1), cs.Implicit(1
 @pytest.mark.parametrize("method", [cs.SemiImplicit(1), cs.Implicit(1, tol=1e-5)], ids=["semi-implicit", "implicit"])
 def test_a_state_that_is_forgotten_slowly_is_told(method):
     """One step changes so little that no tolerance sees it; the run is off by half."""
-    with pytest.warns(cs.AccuracyWarning, match="'bad' loses something when it is set back"):
+    with pytest.warns(cs.errors.AccuracyWarning, match="'bad' loses something when it is set back"):
         result = cs.simulate(joined(ForgetsFuel()), t_end=1.2, method=method, step=1e-3)
     (note,) = rollback(result)
     assert note.level == "error"
@@ -107,12 +134,55 @@ def test_a_state_that_is_forgotten_slowly_is_told(method):
 
 
 def test_its_bar_is_not_given():
-    with pytest.warns(cs.AccuracyWarning, match="loses something"):
+    with pytest.warns(cs.errors.AccuracyWarning, match="loses something"):
         result = cs.simulate(joined(ForgetsFuel()), t_end=0.6, method=cs.SemiImplicit(1), step=2e-3, error_bar=True)
     assert "loses something" in result.error_bar.reason
     assert not result.error_bar.bar
     sound = cs.simulate(joined(Rocket()), t_end=0.6, method=cs.SemiImplicit(1), step=2e-3, error_bar=True)
     assert "loses something" not in (sound.error_bar.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("method", "sure"), [(cs.SemiImplicit(1), False), (cs.Implicit(1), False), (cs.SemiImplicit(1), True)]
+)
+def test_a_bar_that_is_asked_for_after_the_run_looks_for_what_is_lost(method, sure):
+    """The run itself had no reason to look: no bar was asked for, and every step repeats its bits."""
+    system = joined(Engages())
+    result = cs.simulate(system, t_end=0.6, method=method, step=5e-3)
+    assert not rollback(result)
+    found = cs.error_bar(system, result, sure=sure)
+    assert "'bad' loses something when it is set back" in found.reason
+    assert not found.bar
+    sound = joined(Still())
+    assert cs.error_bar(sound, cs.simulate(sound, t_end=0.6, method=method, step=5e-3), sure=sure).bar
+
+
+def test_what_is_lost_is_found_where_macro_steps_end_at_events():
+    def with_a_bell(part):
+        system = joined(part)
+        ball = cs.HybridOde(
+            *(lambda t, x, u: [x[1], -9.81 + 0.0 * u[0]], lambda t, x, u: x[:1]),
+            x0=[1.0, 0.0],
+            inputs=["x"],
+            outputs=["h"],
+            indicators=lambda t, x, u: x[:1],
+            jump=lambda t, x, u, c: [0.0, -0.8 * x[1]] if x[1] < 0 else x,
+        )
+        whole = cs.System({**system.subsystems, "ball": ball})
+        whole.law({"good.f": 1, "bad.f": -1}, lambda a, b: 20.0 * (b - a), of=["good.x", "bad.x"])
+        whole.connect("good.x", "ball.x")
+        return whole
+
+    run = {"t_end": 0.6, "method": cs.SemiImplicit(1), "step": 5e-3, "stop_at_events": True}
+    with pytest.warns(cs.errors.AccuracyWarning, match="'bad' loses something when it is set back"):
+        result = cs.simulate(with_a_bell(Engages()), error_bar=True, **run)
+    assert result.stats.events == 1
+    assert not result.error_bar.bar
+    sound = cs.simulate(with_a_bell(Still()), error_bar=True, **run)
+    assert not rollback(sound)
+    assert sound.error_bar.bar
+    system = with_a_bell(Engages())
+    assert "ask for the bar with the run" in cs.error_bar(system, cs.simulate(system, **run)).reason
 
 
 @pytest.mark.parametrize("method", [cs.Jacobi(1), cs.Jacobi(2), cs.GaussSeidel(1)], ids=lambda method: method.label)
@@ -123,7 +193,7 @@ def test_under_error_controlled_steps_it_ends_the_run_or_is_told(method, part):
         warnings.simplefilter("ignore")
         try:
             result = cs.simulate(joined(part()), t_end=2.0, method=method, step=cs.Adaptive(rtol=1e-5))
-        except cs.SubsystemError as error:
+        except cs.errors.SubsystemError as error:
             assert "does not come back to its saved state" in str(error)  # noqa: PT017
             return
     assert rollback(result)[0].level == "error"
@@ -137,8 +207,8 @@ def test_sound_ones_are_not_blamed(part, step, method):
     assert all(note.level == "info" for note in rollback(result))
 
 
-def test_one_that_repeats_its_bits_is_not_crossed_again():
-    """Proof costs nothing where nothing speaks for it and nobody asks."""
+def test_one_that_repeats_its_bits_is_not_advanced_again():
+    """Proof costs nothing where it is neither needed nor asked for."""
 
     class Counted(Rocket):
         started = 0
@@ -190,7 +260,7 @@ def test_restore_that_does_nothing_is_found_before_the_first_event(method):
     system = cs.System({"tank": Tank(), "ball": ball})
     system.connect("ball.v", "tank.v")
     system.connect("tank.q", "ball.push")
-    with pytest.raises(cs.SubsystemError, match="'tank' does not come back to its saved state") as caught:
+    with pytest.raises(cs.errors.SubsystemError, match="'tank' does not come back to its saved state") as caught:
         cs.simulate(system, t_end=2.0, method=method, step=0.02, stop_at_events=True)
     assert caught.value.time < 0.1
 

@@ -79,7 +79,7 @@ METHODS = [cs.Jacobi(0), cs.Jacobi(1), cs.GaussSeidel(1)]
 @pytest.mark.parametrize("method", METHODS, ids=str)
 @pytest.mark.parametrize("kind", [InClass, InDefault])
 def test_instances_that_share_a_state_are_named(method, kind):
-    with pytest.raises(cs.SubsystemError, match="'a' and 'b' share their state"):
+    with pytest.raises(cs.errors.SubsystemError, match="'a' and 'b' share their state"):
         cs.simulate(pair(kind(), kind()), t_end=0.5, step=0.01, method=method)
 
 
@@ -133,7 +133,7 @@ def test_equal_states_are_no_shared_state(method):
 def test_one_object_in_two_wrappers_is_refused():
     part = Honest()
     first, second = (cs.SecantJacobian(part) for _ in range(2))
-    with pytest.raises(cs.SetupError, match="'a' and 'b' are the same object"):
+    with pytest.raises(cs.errors.SetupError, match="'a' and 'b' are the same object"):
         cs.simulate(pair(first, second), t_end=0.5, step=0.01, method=cs.Jacobi(1))
 
 
@@ -145,7 +145,9 @@ def test_a_law_that_is_no_function_is_refused(method):
         calls.append(x)
         return 20.0 * (y - x - 0.3) + 0.01 * len(calls)
 
-    with pytest.raises(cs.SubsystemError, match=r"the law for a\.f, b\.f gave two values for the same arguments"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"the law for a\.f, b\.f gave two values for the same arguments"
+    ):
         cs.simulate(pair(Honest(), Honest(2.0), law), t_end=0.5, step=0.01, method=method)
 
 
@@ -161,7 +163,7 @@ class NoReset(Oscillator):
 def test_a_start_that_does_not_reset_is_refused_in_the_second_run():
     system = pair(NoReset(), Oscillator(2.0))
     cs.simulate(system, t_end=0.5, step=0.01, method=cs.Jacobi(1))
-    with pytest.raises(cs.SubsystemError, match=r"'a' .*it begins where its last run ended"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"'a' .*it begins where its last run ended"):
         cs.simulate(system, t_end=0.5, step=0.01, method=cs.Jacobi(1))
 
 
@@ -194,5 +196,5 @@ def test_a_pandas_series_counts_by_its_labels():
         def start(self, t0):
             return pd.Series([1.0, 0.0], index=["x", "speed"])
 
-    with pytest.raises(cs.SubsystemError, match=r"'speed'.*expected exactly the ports"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"'speed'.*expected exactly the ports"):
         cs.simulate(pair(Wrong(), Honest(2.0)), **run)

@@ -35,7 +35,7 @@ COLUMNS = ("one.x", "one.v", "two.rate", "two.angle", "three.y", "three.field")
 STEP = 1.0 / 64
 ROUNDING = 1e-11
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*algebraic loop:cosolve.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*algebraic loop:cosolve.errors.StabilityWarning")
 
 
 @numba.njit

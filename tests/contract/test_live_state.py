@@ -56,7 +56,9 @@ def loop(keep):
 @pytest.mark.parametrize("method", METHODS, ids=["semi-implicit", "newton", "quasi-newton"])
 @pytest.mark.parametrize("kind", LIVE)
 def test_a_live_state_is_refused(kind, method):
-    with pytest.raises(cs.SubsystemError, match=r"'two': the state that save returned has changed since.*a copy"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"'two': the state that save returned has changed since.*a copy"
+    ):
         cs.simulate(loop(LIVE[kind]), t_end=1.0, method=method, step=0.1)
 
 

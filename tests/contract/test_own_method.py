@@ -1,4 +1,4 @@
-"""A method that somebody adds in one file runs in every engine without another line."""
+"""A method that a user adds in one file runs in every engine without another line."""
 
 from dataclasses import dataclass
 
@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.verbs import asked, ending_in, extrapolated, rewind, sweep
+from cosolve.operations import coupling_from_outputs, ending_in, extrapolated, rollback, sweep
 
 
 def twice(m, o):
     """Predictor, and one repetition with what its outputs asked for (one fixed-point iteration)."""
     sweep(m, extrapolated(m, o.degree))
-    z = asked(m)
-    rewind(m)
+    z = coupling_from_outputs(m)
+    rollback(m)
     sweep(m, ending_in(m, z))
-    return asked(m)
+    return coupling_from_outputs(m)
 
 
 @dataclass(frozen=True)
 class Twice(cs.Method):
     needs = ("rollback",)
-    text = twice
+    step_function = twice
 
 
 def oscillators(k=3.0):
@@ -47,6 +47,18 @@ def test_the_readable_engine_and_machine_code_agree_in_every_bit(degree):
         assert np.array_equal(readable[name], native[name])
     assert readable.stats.calls == native.stats.calls == {"one": 200, "two": 200}
     assert readable.stats.iterations == native.stats.iterations == 100
+
+
+def test_it_does_not_end_its_steps_at_events_unless_it_says_so():
+    with pytest.raises(cs.errors.CapabilityError, match="Twice does not end its macro steps at events; Jacobi"):
+        run(Twice(1), stop_at_events=True)
+
+    @dataclass(frozen=True)
+    class Ending(Twice):
+        stops_at_events = True
+
+    with pytest.raises(cs.errors.SetupError, match="none of the subsystems can end a step at an event"):  # asked next
+        run(Ending(1), stop_at_events=True)
 
 
 def test_error_controlled_steps_agree_too():
@@ -75,34 +87,34 @@ def test_one_repetition_is_of_second_order_with_degree_one():
     assert (-np.diff(np.log2(errors)) > 1.7).all()
 
 
-def test_a_text_with_a_verb_that_an_engine_does_not_know_is_refused_by_it_with_the_verb():
-    assert "verb 'settled'" in cs.why_not_compiled(oscillators(), cs.Jacobi(1, outputs="exchanged"))
-    assert "verb 'lead'" in cs.why_not_compiled(oscillators(), cs.LeaderFollower(leader="one"))
+def test_a_step_function_with_an_unknown_operation_is_refused_by_its_name():
+    assert "operation 'reevaluated'" in cs.analysis.why_not_compiled(oscillators(), cs.Jacobi(1, outputs="exchanged"))
+    assert "operation 'leader_step'" in cs.analysis.why_not_compiled(oscillators(), cs.LeaderFollower(leader="one"))
 
 
 def by_word(m, o):
     sweep(m, extrapolated(m, o.degree if o.kind == "usual" else 0))
-    return asked(m)
+    return coupling_from_outputs(m)
 
 
 @dataclass(frozen=True)
 class Wordy(cs.Method):
-    """Its text reads an option that is no number, which machine code cannot."""
+    """The step function reads an option that is not a number; machine code cannot."""
 
     kind: str = "usual"
-    text = by_word
+    step_function = by_word
 
 
 def looking(m, o):
     """Fine in Python; numba does not know `vars`."""
     assert vars(o)
     sweep(m, extrapolated(m, o.degree))
-    return asked(m)
+    return coupling_from_outputs(m)
 
 
 @dataclass(frozen=True)
 class Looking(cs.Method):
-    text = looking
+    step_function = looking
 
 
 @pytest.mark.parametrize(
@@ -112,7 +124,7 @@ class Looking(cs.Method):
 )
 @pytest.mark.parametrize("step", [0.02, cs.Adaptive(rtol=1e-3)], ids=["equal", "controlled"])
 def test_a_text_that_cannot_be_machine_code_runs_in_the_readable_engine(method, words, step):
-    with pytest.raises(cs.SetupError, match=words):
+    with pytest.raises(cs.errors.SetupError, match=words):
         run(method, compiled=True, step=step)
     assert np.array_equal(run(method, step=step)["two.x"], run(cs.Jacobi(1), step=step)["two.x"])
 

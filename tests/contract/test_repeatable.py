@@ -88,7 +88,7 @@ def test_after_a_failed_run(name, fresh):
     trap = Trap()
     system = build(trap)
     trap.time = 0.52
-    with pytest.raises(cs.SubsystemError) as caught:
+    with pytest.raises(cs.errors.SubsystemError) as caught:
         run(system, name)
     partial = caught.value.result
     trap.time = np.inf

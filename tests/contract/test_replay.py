@@ -62,3 +62,25 @@ def test_difference_quotients_are_exact_sensitivities(solver, compiled):
         assert np.array_equal(ode.replay(0.1, 0.1 + H, Polynomial(0.1, H, u)), y)  # same grid, same inputs, same bits
 
     check()
+
+
+@pytest.mark.parametrize("solver", ["auto", "dopri5", "rodas4", "ode4"])
+def test_every_solver_that_can_repeats_its_grid(solver):
+    """The same bits with the same inputs, and quotients that hardly depend on the increment with others."""
+    internal = 0.005 if solver == "ode4" else None
+    ode = cs.Ode(
+        rhs, lambda t, x, u: x, x0=[1.0, 0.0], inputs=["u"], outputs=["x", "v"], integrator=solver, rtol=1e-4,
+        internal_step=internal,
+    )  # fmt: skip
+    ode.start(0.0)
+    ode.advance(0.0, 0.1, Polynomial(0.0, 0.1, np.array([[0.5]])))
+    state = ode.save()
+    inputs = np.array([[0.5], [2.0]])
+    y = np.array(ode.advance(0.1, 0.9, Polynomial(0.1, 0.8, inputs)))
+    slopes = []
+    for eps in (0.0, 1e-1, 1e-3):
+        ode.restore(state)
+        moved = np.array(ode.replay(0.1, 0.9, Polynomial(0.1, 0.8, inputs + np.array([[eps], [0.0]]))))
+        slopes.append((moved - y) / (eps or 1.0))
+    assert not slopes[0].any()
+    assert slopes[1] == pytest.approx(slopes[2], rel=1e-6)

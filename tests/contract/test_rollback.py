@@ -78,8 +78,8 @@ KINDS = {
     **{f"Ode {s}": (lambda s=s: ode(s)) for s in SOLVERS},
     **{f"Ode {s} jitted": (lambda s=s: ode(s, JITTED)) for s in SOLVERS},
     "Ode auto turning stiff": lambda: ode("auto", stiff_decay),
-    **{f"FreeRunning {s}": (lambda s=s: cs.FreeRunning(ode(s))) for s in ("dopri5", "ode1", "ode4")},
-    "FreeRunning jitted": lambda: cs.FreeRunning(ode("dopri5", JITTED)),
+    **{f"InterpolatedOutputs {s}": (lambda s=s: cs.InterpolatedOutputs(ode(s))) for s in ("dopri5", "ode1", "ode4")},
+    "InterpolatedOutputs jitted": lambda: cs.InterpolatedOutputs(ode("dopri5", JITTED)),
 }
 SLOW = {"Ode auto turning stiff", "Ode Radau", "Ode BDF", "Ode Radau jitted", "Ode BDF jitted"}
 
@@ -94,7 +94,7 @@ def start(subsystem):
     return first
 
 
-def cross(subsystem, n, coefficients):
+def advance(subsystem, n, coefficients):
     u = Polynomial(n * H, H, np.array(coefficients))
     y = subsystem.advance(n * H, (n + 1) * H, u)
     flat = np.concatenate([np.ravel(v) for v in (y.values() if isinstance(y, dict) else np.atleast_1d(y))])
@@ -111,15 +111,15 @@ def test_what_follows_a_restore_is_bitwise_what_followed_the_save(kind):
         start(subsystem)
         states, outputs = [subsystem.save()], []
         for n, coefficients in enumerate(inputs):
-            outputs.append(cross(subsystem, n, coefficients))
+            outputs.append(advance(subsystem, n, coefficients))
             states.append(subsystem.save())
         # interleaved: any saved state, used any number of times and in any order, with other inputs in between
         for k in data.draw(st.lists(st.integers(0, len(inputs) - 1), min_size=1, max_size=4)):
             subsystem.restore(states[k])
             for n, coefficients in enumerate(detour):
-                cross(subsystem, k + n, coefficients)
+                advance(subsystem, k + n, coefficients)
             subsystem.restore(states[k])
-            again = [cross(subsystem, n, inputs[n]) for n in range(k, len(inputs))]
+            again = [advance(subsystem, n, inputs[n]) for n in range(k, len(inputs))]
             assert again == outputs[k:]
 
     check()
@@ -132,9 +132,9 @@ def test_start_resets_completely(kind):
     runs = []
     for detour in (1, 3, 2):
         start(subsystem)
-        runs.append([cross(subsystem, n, c) for n, c in enumerate(inputs)])
+        runs.append([advance(subsystem, n, c) for n, c in enumerate(inputs)])
         for n in range(detour):
-            cross(subsystem, len(inputs) + n, [[float(n), 1.0]])
+            advance(subsystem, len(inputs) + n, [[float(n), 1.0]])
     assert runs[0] == runs[1] == runs[2]
 
 
@@ -152,11 +152,11 @@ def test_a_right_hand_side_that_writes_into_its_arguments_or_reuses_its_result_c
     start(clean), start(dirty)
     for n in range(5):
         coefficients = [[0.3, -1.0], [2.0, 0.1 * n]]
-        assert cross(clean, n, coefficients) == cross(dirty, n, coefficients)
+        assert advance(clean, n, coefficients) == advance(dirty, n, coefficients)
 
 
 def test_rollback_over_the_turn_to_the_stiff_solver_replays_the_whole_step():
-    """The turn happens inside the step; the perturbed run must cross the same step, not the part before the turn."""
+    """The turn happens inside the step; the perturbed run must take the same step, not the part before the turn."""
     subsystem = ode("auto", stiff_decay)
     start(subsystem)
     state = subsystem.save()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.engine.readable.crew import Crew
-from cosolve.engine.readable.machine import bind
-from cosolve.engine.readable.serial import Serial
+from cosolve.engine.python.executor import bind
+from cosolve.engine.python.serial import Serial
+from cosolve.engine.python.subsystem_caller import SubsystemCaller
 from cosolve.method import Window
 from cosolve.signal import History
 
@@ -55,15 +55,15 @@ def test_a_rejected_step_of_the_master_slave_start_leaves_no_trace(degree):
         system = cs.System({"a": tank(1.0), "b": tank(2.0)})
         system.connect("a.x", "b.u")
         system.connect("b.x", "a.u")
-        crew, method = Crew(system.plan()), cs.Jacobi(degree)
-        _, z = crew.start(0.0)
+        caller, method = SubsystemCaller(system.plan()), cs.Jacobi(degree)
+        _, z = caller.start(0.0)
         history = History(z, depth=method.depth)
-        step = cs.LeaderFollowerStart(leader="a").wrap(crew, method, bind(method, crew))
+        step = cs.LeaderFollowerStart(leader="a").wrap(caller, method, bind(method, caller))
         history.push(step(history, Window(0.0, 0.05, 0.05)).z, 0.05)
-        states = crew.save()
+        states = caller.save()
         for H in rejected:
             step(history, Window(0.05, 0.05 + H, H))
-            crew.restore(states)
+            caller.restore(states)
         found.append(step(history, Window(0.05, 0.09, 0.04)))
     for other in found[1:]:
         assert np.array_equal(other.y, found[0].y)
@@ -93,5 +93,5 @@ def test_a_leader_must_come_forward_and_not_beyond_the_end(length, reason):
     system = cs.System({"a": Walker(length), "b": tank(1.0)})
     system.connect("b.x", "a.u")
     system.connect("a.x", "b.u")
-    with pytest.raises(cs.SubsystemError, match=f"'a' stepped {reason} .* expected .* with 0 < t1 <= 0.2"):
+    with pytest.raises(cs.errors.SubsystemError, match=f"'a' stepped {reason} .* expected .* with 0 < t1 <= 0.2"):
         cs.simulate(system, t_end=0.2, method=cs.LeaderFollower(degree=0, leader="a"))

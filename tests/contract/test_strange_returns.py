@@ -1,4 +1,4 @@
-"""What somebody's own functions may return by mistake: the same array again, masked numbers, the last run's end."""
+"""What functions of users may return by mistake: the same array again, masked numbers, the last run's end."""
 
 import numpy as np
 import pytest
@@ -81,9 +81,11 @@ class Masked(Mass):
 
 
 def test_masked_numbers_are_no_numbers():
-    with pytest.raises(cs.SubsystemError, match=r"'two' failed .* returned a masked array, expected plain numbers"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"'two' failed .* returned a masked array, expected plain numbers"
+    ):
         run(pair(Mass(0.0), Masked(1.0), spring))
-    with pytest.raises(cs.SubsystemError, match=r"the law for one.f, two.f returned a masked array"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"the law for one.f, two.f returned a masked array"):
         run(pair(Mass(0.0), Mass(1.0), lambda *_: np.ma.masked_array([1.0], mask=[True])))
 
 
@@ -103,7 +105,9 @@ class ContinuedForward(Continued):
 def test_a_second_run_begins_anew():
     system = pair(Mass(0.0), Continued(1.0), spring)
     run(system)
-    with pytest.raises(cs.SubsystemError, match=r"'two' failed while starting .* it begins where its last run ended"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"'two' failed while starting .* it begins where its last run ended"
+    ):
         run(system)
 
 

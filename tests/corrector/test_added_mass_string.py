@@ -19,7 +19,7 @@ def monolithic(rho, pluck=False):
 
 @pytest.mark.covers("IJ-31")
 @pytest.mark.parametrize(("rho", "ratio"), [(0.2, 0.1260), (1.0, 0.6302), (10.0, 6.3015)])
-def test_the_fluid_is_as_heavy_as_in_the_prototype(rho, ratio):
+def test_the_fluid_is_as_heavy_as_in_the_reference_code(rho, ratio):
     assert Model(rho).ratio == pytest.approx(ratio, abs=1e-4)
     assert np.abs(monolithic(rho)[-1]).max() == pytest.approx(U_END[rho], abs=1e-10)
 
@@ -103,7 +103,7 @@ def test_the_exact_jacobian_needs_two_evaluations_in_the_engine(rho):
 
 @pytest.mark.covers("IJ-31")
 def test_plain_parallel_sweeps_diverge_with_a_heavy_fluid():
-    with pytest.raises(cs.ConvergenceError, match="did not converge"):
+    with pytest.raises(cs.errors.ConvergenceError, match="did not converge"):
         simulate(Model(10.0), Relaxation(1.0))
 
 

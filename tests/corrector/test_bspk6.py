@@ -40,7 +40,7 @@ def test_same_as_elimination_by_hand() -> None:
 
 
 @pytest.mark.covers("IJ-27")
-def test_outputs_of_the_prototype_halfway() -> None:
+def test_outputs_of_the_reference_code_halfway() -> None:
     assert outputs(full())[-1] == pytest.approx(PRINTED[T], rel=0, abs=1e-8)
 
 
@@ -71,7 +71,7 @@ class Swapped(Plant):
 def test_printed_jacobian_diverges() -> None:
     """The slopes of Y12 in the order of the source, which is a misprint."""
     wrong = system(plant=Swapped())
-    with pytest.raises(cs.ConvergenceError, match="did not converge"):
+    with pytest.raises(cs.errors.ConvergenceError, match="did not converge"):
         cs.simulate(wrong, t_end=T, method=cs.Implicit(degree=0, tol=1e-10, corrector=cs.Newton()), step=H)
 
 

@@ -158,7 +158,7 @@ EXAMPLES = {
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_corrector_solves_an_example_or_says_that_it_does_not(example, name):
     if name in SOLVED_NOT[example]:
-        with pytest.raises((cs.ConvergenceError, cs.SubsystemError)) as caught:
+        with pytest.raises((cs.errors.ConvergenceError, cs.errors.SubsystemError)) as caught:
             EXAMPLES[example](CORRECTORS[name])
         assert caught.value.time is not None  # where it stopped
         assert (caught.value.result.iterations <= MOST).all()

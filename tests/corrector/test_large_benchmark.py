@@ -34,7 +34,7 @@ def peak(large_field, n, sweep):
     quick([("jacobi", 100_000), ("gauss-seidel", 100_000), ("gauss-seidel", 20_000)], ("gauss-seidel", 20_000)),
 )
 def test_a_field_of_100_000_values_stays_far_below_a_gigabyte(large_field, sweep, n):
-    """Rooms for columns that are not used yet count here, though the system never provides them."""
+    """Places for columns that are not used yet count here, though the system never provides them."""
     large, result = peak(large_field, n, sweep)
     assert large < 1e4 * n
     small, _ = peak(large_field, n // 5, sweep)

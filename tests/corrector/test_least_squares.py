@@ -118,9 +118,9 @@ def test_every_residual_counts_alike_for_the_units_however_large_it_is():
 
 
 def test_what_a_span_has_dropped_is_gone():
-    """Rooms of vectors that were not kept hold nothing, whatever else is put in later."""
+    """Places of vectors that were not kept hold nothing, whatever else is put in later."""
     e = np.eye(12)
-    for shrink in ("scale", "make_room"):
+    for shrink in ("scale", "free_columns"):
         span = Span(12, 2)
         for k in range(10):  # ten directions fill it
             span.put(k % 2, (k + 1.0) * e[k])
@@ -128,7 +128,7 @@ def test_what_a_span_has_dropped_is_gone():
         if shrink == "scale":
             span.scale(np.full(12, 2.0), [1])
         else:
-            span.make_room([1])
+            span.free_columns([1])
         assert span.rank == 1
         assert span.combined(np.array([1.0, 0.0])) == pytest.approx(np.zeros(12), abs=0.0)
         assert span.combined(np.array([0.0, 1.0])) == pytest.approx((20.0 if shrink == "scale" else 10.0) * e[9])
@@ -194,7 +194,7 @@ def test_compressing_looks_at_products_and_not_at_the_lengths_of_their_sides():
     for a, b in zip(A * scale, B / scale, strict=True):
         matrix.add(a, b)
     U, s, VT = np.linalg.svd(A.T @ B)
-    best = (U[:, : rank - 2] * s[: rank - 2]) @ VT[: rank - 2]  # a quarter of the room is left free
+    best = (U[:, : rank - 2] * s[: rank - 2]) @ VT[: rank - 2]  # a quarter of the columns is left free
     x = rng.normal(size=n)
     assert matrix @ x == pytest.approx(best @ x, rel=1e-9)
 
@@ -264,14 +264,14 @@ def test_multi_vector_follows_its_dense_formula():
 
 
 def test_a_span_gives_back_what_was_put_in():
-    """Also after more vectors than it has rooms for, and in other units."""
+    """Also after more vectors than it has places for, and in other units."""
     rng = np.random.default_rng(5)
     n, columns = 60, 6
     span, held = Span(n, columns), {}
     for count in range(40):
         k = count % columns
         held.pop(k, None)
-        span.make_room(list(held))
+        span.free_columns(list(held))
         v = rng.normal(size=n) * 10.0 ** rng.uniform(-8, 2)
         if held and count % 3 == 0:  # nearly dependent
             v = held[(k - 1) % columns] * (1 + 1e-9 * rng.normal(size=n))

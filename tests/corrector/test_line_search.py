@@ -38,7 +38,7 @@ def solve(function, start, corrector, **options):
 
 @pytest.mark.parametrize("start", [3.0, 10.0, -1e3])
 def test_a_hard_start_converges(start):
-    with pytest.raises(cs.SimulationError):
+    with pytest.raises(cs.errors.SimulationError):
         solve(np.arctan, start, cs.Newton())
     assert abs(solve(np.arctan, start, LineSearch(cs.Newton()))["u"][-1]) < 1e-12
 
@@ -55,11 +55,11 @@ def test_a_step_into_a_failure_is_shortened():
             raise ValueError("logarithm of nothing")
         return np.log(u)
 
-    with pytest.raises(cs.SubsystemError, match="logarithm"):
+    with pytest.raises(cs.errors.SubsystemError, match="logarithm"):
         solve(logarithm, 20.0, cs.Newton())
     assert solve(logarithm, 20.0, LineSearch(cs.Newton()))["u"][-1] == pytest.approx(1.0, abs=1e-12)
 
 
 def test_the_search_is_bounded():
-    with pytest.raises(cs.ConvergenceError, match="did not converge"):
+    with pytest.raises(cs.errors.ConvergenceError, match="did not converge"):
         solve(lambda u: u * u + 1.0, 2.0, LineSearch(cs.Newton(), halvings=3), max_iterations=20)

@@ -59,5 +59,18 @@ def test_fields_entry_by_entry_and_sparse():
     ],
 )
 def test_what_is_refused(options, said):
-    with pytest.raises(cs.SetupError, match=said):
+    with pytest.raises(cs.errors.SetupError, match=said):
         corrected(cs.Secant(**options), 1)
+
+
+def test_a_slope_that_came_from_elsewhere_does_not_hold_a_variable_for_good():
+    """The residual of `b` changes by 1 while `b` itself moves by 1e-12: the slope of 1e12 would not let it go."""
+    secant = cs.Secant()
+    secant.start_run(["a", "b"])
+    secant.start_step()
+    z, places = np.array([1.0, 1.0]), []
+    for residual_of_b in (1e-12, 1.0, 1e-5, 1e-5):
+        z = secant.correct(z, np.array([0.1, residual_of_b]), None)
+        places.append(z[1])
+    np.testing.assert_allclose(np.array(places[:3]) - 1.0, 0.0, atol=1e-11)
+    np.testing.assert_allclose(places[3], 1.0 - 1e-5, rtol=1e-10)

@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.accuracy.zoo import CASES
 from tests.choice import quick
-from tests.trust.zoo import CASES
 
 import cosolve as cs
 from cosolve.corrector import Aitken, Broyden, IqnIls, Relaxation
-from cosolve.engine.readable.crew import Crew
-from cosolve.engine.readable.machine import bind
+from cosolve.engine.python.executor import bind
+from cosolve.engine.python.subsystem_caller import SubsystemCaller
 from cosolve.method import Window
 from cosolve.signal import History
 
@@ -62,22 +62,22 @@ def two_mass(beta1, beta2, m=1.0, k=1.0, kind=Mass):
 
 
 def contraction(system, h, serial):
-    """Spectral radius of `z -> z - r(z)`, measured on the engine's own trial crossings."""
-    crew = Crew(system.plan())
-    _, z = crew.start(0.0)
+    """Spectral radius of `z -> z - r(z)`, measured on the engine's own trial subsystem steps."""
+    caller = SubsystemCaller(system.plan())
+    _, z = caller.start(0.0)
     sweep = "gauss-seidel" if serial else "jacobi"
     method = cs.Implicit(degree=0, corrector=Relaxation(), sweep=sweep, order=["two", "one"])
-    machine = bind(method, crew)
-    machine.begin(History(z, depth=1), Window(0.0, h, h))
-    active = np.flatnonzero(machine.serial.lagging) if serial else np.arange(len(z))
-    base = machine.equations.residual(z[active])
+    executor = bind(method, caller)
+    executor.begin(History(z, depth=1), Window(0.0, h, h))
+    active = np.flatnonzero(executor.serial.lagging) if serial else np.arange(len(z))
+    base = executor.equations.residual(z[active])
     scale = 1.0 / h**2  # forces are larger than displacements by about this much
     H = np.empty((len(active), len(active)))
     for j, m in enumerate(active):
         step = scale if m == 0 else 1.0
         moved = z.copy()
         moved[m] += step
-        change = (machine.equations.residual(moved[active]) - base) / step
+        change = (executor.equations.residual(moved[active]) - base) / step
         H[:, j] = -change
         H[j, j] += 1.0
     return H
@@ -138,7 +138,7 @@ def test_what_lags_is_all_a_corrector_sees_of_a_serial_sweep(corrector):
 @pytest.mark.parametrize("order", list(itertools.permutations(["one", "two", "three"])), ids="-".join)
 @pytest.mark.parametrize("two", list(itertools.combinations(["one", "two", "three"], 2)), ids="-".join)
 def test_a_serial_sweep_converges_to_the_same_in_every_order(order, two):
-    """A law of two subsystems that all three read lags for whoever runs before both have."""
+    """A law of two subsystems that all three read lags for subsystems that run before both have."""
 
     def run(**options):
         tanks = {
@@ -158,7 +158,7 @@ def test_a_serial_sweep_converges_to_the_same_in_every_order(order, two):
 @pytest.mark.covers("IJ-11")
 @pytest.mark.parametrize("count", quick([16, 50], 16))
 def test_plain_iteration_converges_where_the_formula_says(count):
-    """Section 4: convergent iff beta1 + beta2 s > (1 + s) / 2; no mismatch on 50 x 50 x 5 crossings of the engine."""
+    """Section 4: convergent iff beta1 + beta2 s > (1 + s) / 2; no mismatch on 50 x 50 x 5 grids."""
     grid = (np.arange(count) + 0.5) / count
     converging = 0
     for s in (0.01, 0.3, 1.0, 4.0, 100.0):
@@ -202,7 +202,7 @@ def test_absolute_tolerance_counts_small_numbers_too():
 def test_an_iteration_that_fails_in_a_parallel_sweep_names_the_sweep_that_converges():
     case = CASES["bar"]
     run = {"t_end": case.t_end / 256, "step": case.t_end / 1024}
-    with pytest.raises(cs.ConvergenceError, match="did not converge") as failed:
+    with pytest.raises(cs.errors.ConvergenceError, match="did not converge") as failed:
         cs.simulate(case.build(), method=cs.Implicit(degree=1, corrector=cs.Aitken()), **run)
     assert "sweep='gauss-seidel'" in str(failed.value)
     result = cs.simulate(case.build(), method=cs.Implicit(degree=1, corrector=cs.Aitken(), sweep="gauss-seidel"), **run)
@@ -215,6 +215,6 @@ def test_a_serial_sweep_is_not_told_to_be_serial():
     system.connect("one.h", "two.q")
     system.connect("two.h", "one.q")
     method = cs.Implicit(degree=1, corrector=cs.Relaxation(0.1), max_iterations=2, sweep="gauss-seidel")
-    with pytest.raises(cs.ConvergenceError) as failed:
+    with pytest.raises(cs.errors.ConvergenceError) as failed:
         cs.simulate(system, t_end=1.0, method=method, step=0.5)
     assert "sweep" not in str(failed.value)

@@ -41,13 +41,13 @@ def test_one_absolute_tolerance_for_all() -> None:
 
 @pytest.mark.parametrize("atol", [-1.0, np.nan, {"slow.y": -1.0}, {"slow.y": "tight"}])
 def test_bad_absolute_tolerances_are_refused(atol) -> None:
-    with pytest.raises(cs.SetupError, match="atol must be numbers of at least 0"):
+    with pytest.raises(cs.errors.SetupError, match="atol must be numbers of at least 0"):
         cs.Implicit(0, atol=atol)
 
 
 def test_unknown_variables_are_named() -> None:
     with pytest.raises(
-        cs.SetupError, match=r"atol names 'slow.x', which is no coupling variable; did you mean 'slow.y'"
+        cs.errors.SetupError, match=r"atol names 'slow.x', which is no coupling variable; did you mean 'slow.y'"
     ):
         run(atol={"slow.x": 1.0})
 
@@ -57,7 +57,7 @@ def test_a_better_first_guess_saves_iterations_and_changes_nothing_else() -> Non
     held, guessed = run(tol=1e-12), run(tol=1e-12, predictor=1)
     np.testing.assert_allclose(guessed["slow.y"], held["slow.y"], rtol=1e-9)
     assert guessed.iterations[2:].sum() < 0.2 * held.iterations[2:].sum()
-    with pytest.raises(cs.SetupError, match="predictor must be 0, 1, 2"):
+    with pytest.raises(cs.errors.SetupError, match="predictor must be 0, 1, 2"):
         cs.Implicit(0, predictor=-1)
 
 
@@ -65,5 +65,5 @@ def test_a_better_first_guess_saves_iterations_and_changes_nothing_else() -> Non
 def test_an_iteration_ends_after_so_many_corrections(most: int) -> None:
     """Relaxed by 0.1 both loops come nearer by a few per cent each time: they neither diverge nor are done soon."""
     method = cs.Implicit(0, tol=1e-9, corrector=cs.Relaxation(0.1), max_iterations=most)
-    with pytest.raises(cs.ConvergenceError, match=f"after {most} corrections"):
+    with pytest.raises(cs.errors.ConvergenceError, match=f"after {most} corrections"):
         cs.simulate(loop(), t_end=1.0, step=0.25, method=method)

@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 import cosolve as cs
 from cosolve.cli import app
-from cosolve.io.crosscheck.cases import find_cases
-from cosolve.io.crosscheck.verdict import difference, judged, repeated
-from cosolve.io.crosscheck.worker import Outcome, run
+from cosolve_crosscheck import crosscheck
+from cosolve_crosscheck.cases import find_cases
+from cosolve_crosscheck.verdict import difference, judged, repeated
+from cosolve_crosscheck.worker import Outcome, run
 
 PATIENT = 300.0  # seconds: no run below is judged by how busy the machine is
 
@@ -35,9 +36,9 @@ def found(tmp_path_factory):
     system = cs.System({"ball": ball, "mass": mass})
     system.connect("ball.bounces", "mass.f")
     system.connect("ball.rising", "ball.push")
-    cs.write_ssp(system, folder / "pair.ssp", method=cs.Jacobi(0), step=0.01, t_end=1.0)
+    cs.fmi.write_ssp(system, folder / "pair.ssp", method=cs.Jacobi(0), step=0.01, t_end=1.0)
     (folder / "readme.txt").write_text("not looked at")
-    return cs.crosscheck(folder, timeout=PATIENT, jobs=2, max_steps=80)
+    return crosscheck(folder, timeout=PATIENT, jobs=2, max_steps=80)
 
 
 def row(found, file, kind):
@@ -109,7 +110,7 @@ def test_fmpy_can_be_asked_at_the_very_points_of_cosolve():
 def test_one_that_hangs_is_ended(tmp_path):
     """However slow the machine: what does not end is ended, and named."""
     shutil.copy(fmu("mass_hang", 2), tmp_path / "hang.fmu")
-    (one,) = cs.crosscheck(tmp_path, timeout=2.0, jobs=1, max_steps=80).rows
+    (one,) = crosscheck(tmp_path, timeout=2.0, jobs=1, max_steps=80).rows
     assert one.verdict == "timeout"
     assert "not finished within 2 s" in one.reason
 
@@ -117,7 +118,7 @@ def test_one_that_hangs_is_ended(tmp_path):
 def test_libcosim_gives_the_same(tmp_path):
     pytest.importorskip("libcosimpy")
     shutil.copy(fmu("mass_both", 2), tmp_path / "both.fmu")
-    rows = cs.crosscheck(tmp_path, timeout=PATIENT, max_steps=80).rows
+    rows = crosscheck(tmp_path, timeout=PATIENT, max_steps=80).rows
     assert rows[0].libcosim == "equal (0.0e+00)"
 
 
@@ -142,7 +143,7 @@ def test_omsimulator_is_asked_where_it_is_installed(tmp_path, monkeypatch):
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
     shutil.copy(fmu("mass_force", 2), tmp_path / "both.fmu")
-    (one,) = cs.crosscheck(tmp_path, timeout=PATIENT, max_steps=20).rows
+    (one,) = crosscheck(tmp_path, timeout=PATIENT, max_steps=20).rows
     assert one.omsimulator == "equal (0.0e+00)"
 
 
@@ -162,13 +163,13 @@ def test_the_command(tmp_path):
 )
 def test_bad_arguments(tmp_path, options, said):
     (tmp_path / "a.fmu").write_text("")
-    with pytest.raises(cs.SetupError, match=said):
-        cs.crosscheck(tmp_path, **options)
+    with pytest.raises(cs.errors.SetupError, match=said):
+        crosscheck(tmp_path, **options)
 
 
 def test_a_folder_without_models(tmp_path):
-    with pytest.raises(cs.SetupError, match=r"no \.fmu or \.ssp file"):
-        cs.crosscheck(tmp_path)
+    with pytest.raises(cs.errors.SetupError, match=r"no \.fmu or \.ssp file"):
+        crosscheck(tmp_path)
 
 
 # -- how cases are made -----------------------------------------------------------------------------------------
@@ -256,8 +257,8 @@ def test_a_second_run_that_differs_is_named():
 
 def test_without_fmpy(tmp_path, monkeypatch):
     shutil.copy(fmu("mass_both", 2), tmp_path / "both.fmu")
-    monkeypatch.setattr("cosolve.io.crosscheck.check.find_spec", lambda name: None)
+    monkeypatch.setattr("cosolve_crosscheck.check.find_spec", lambda name: None)
     with pytest.raises(
-        cs.SetupError, match=r"compares with FMPy, which is not installed: pip install cosolve\[validate\]"
+        cs.errors.SetupError, match=r"compares with FMPy, which is not installed: pip install cosolve\[validate\]"
     ):
-        cs.crosscheck(tmp_path)
+        crosscheck(tmp_path)

@@ -1,4 +1,4 @@
-"""Whoever is cited by author and year stands in the bibliography; pages name capabilities in words, not by ids."""
+"""Every cited publication is in the bibliography; pages name capabilities in words, not by ids."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pages for whoever comes from another tool: what stands in the right-hand column of their tables runs."""
+"""The pages for users of another tool: what stands in the right-hand column of their tables runs."""
 
 import re
 import shutil
@@ -51,5 +51,5 @@ first = cs.System({"body": cs.load_fmu("body.fmu"), "wheel": cs.load_fmu("wheel.
 first.connect("body.x", "wheel.x1")
 first.connect("body.v", "wheel.v1")
 first.connect("wheel.F", "body.f")
-cs.write_ssp(first, "car.ssp", method=cs.Jacobi(degree=1), step=2e-3, t_end=1.0)
+cs.fmi.write_ssp(first, "car.ssp", method=cs.Jacobi(degree=1), step=2e-3, t_end=1.0)
 """

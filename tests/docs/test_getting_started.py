@@ -1,4 +1,4 @@
-"""The first page as a stranger follows it: every command of it, one after the other, in an empty folder."""
+"""The first page as a new user follows it: every command of it, one after the other, in an empty folder."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,6 @@
 """docs/system-files.md specifies system files: it names every key, and its files run."""
 
+import inspect
 import re
 import shutil
 from pathlib import Path
@@ -8,7 +9,9 @@ import numpy as np
 import pytest
 from tests.fmu.build import fmu
 
+from cosolve.basics import registry
 from cosolve.io import load_system, schema
+from cosolve.io.kinds import linear, pid, structure
 
 PAGE = (Path(__file__).parents[2] / "docs" / "system-files.md").read_text()
 
@@ -34,6 +37,9 @@ def test_the_page_names_every_key_of_every_table():
                 assert re.search(rf"`\[\[?{key}\]?\]`|`\[{key}\.NAME\]`", PAGE), key
             else:
                 assert key in documented, f"{table.__name__}.{key}"
+    for factory in (linear, pid, structure):
+        for key in inspect.signature(factory).parameters:
+            assert key in documented, f"{factory.__name__}.{key}"
 
 
 def test_the_complete_file_uses_every_key_of_its_tables_and_runs(folder):
@@ -47,9 +53,11 @@ def test_the_complete_file_uses_every_key_of_its_tables_and_runs(folder):
     assert abs(result["body.x"][-1] - 0.01) < 1.2 * 0.04 * np.exp(-2.5 * 2)
     assert abs(result["wheel.x"][-1] - 0.01) < 1.2 * 0.04 * np.exp(-2.5 * 2)
     text = PAGE.partition("# car.toml")[2].partition("```")[0]
-    for table in (schema.FmuTable, schema.SimulationTable, schema.OutputTable, schema.LinearTable, schema.PortTable):
-        for name in table.model_fields:
-            assert re.search(rf"\b{name} = ", text), f"{table.__name__}.{name}"
+    keys = [
+        name for table in (schema.FmuTable, schema.SimulationTable, schema.OutputTable) for name in table.model_fields
+    ]
+    for name in [*keys, *schema.PortTable.model_fields, *inspect.signature(linear).parameters]:
+        assert re.search(rf"\b{name} = ", text), name
 
 
 def test_the_rigid_joint_holds(folder):
@@ -62,10 +70,8 @@ def test_the_rigid_joint_holds(folder):
 
 
 def test_the_names_of_methods_are_all_there():
-    from cosolve.method.named import METHODS
-
     row = next(line for line in PAGE.partition("## The run")[2].splitlines() if line.startswith("| `method`"))
-    for name in METHODS:
+    for name in registry.names("methods"):
         assert f"`{name}`" in row
 
 
@@ -75,9 +81,9 @@ def test_the_controller_holds_the_structure(folder):
     assert abs(result["chain.x"][-1] - 0.1) < 1e-3  # the set point, by its integral
     assert abs(result["control.f"][-1]) > 0.1  # against the load
     text = PAGE.partition("# held.toml")[2].partition("```")[0]
-    for table in (schema.StructureTable, schema.PidTable, schema.PlaceTable):
-        for name in table.model_fields:
-            assert re.search(rf"\b{name} = ", text), f"{table.__name__}.{name}"
+    for factory in (structure, pid, schema.PlaceTable):
+        for name in inspect.signature(factory).parameters:
+            assert re.search(rf"\b{name} = ", text), name
 
 
 def test_the_string_keeps_forces_and_constants(folder):

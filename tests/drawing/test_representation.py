@@ -130,7 +130,7 @@ def test_a_result_in_a_notebook(result) -> None:
 
 def test_a_run_that_failed_says_why_and_one_that_grew_too() -> None:
     breaks = cs.Static(lambda t, u: t if t < 0.5 else np.inf, inputs=[], outputs=["x"])
-    with pytest.raises(cs.SimulationError) as stopped:
+    with pytest.raises(cs.errors.SimulationError) as stopped:
         cs.simulate(cs.System({"a": breaks}), t_end=1.0, method=cs.Jacobi(0), step=0.1)
     result = stopped.value.result
     result.stats.add(cs.Note("growth", "values grow without bound", "error"))
@@ -158,3 +158,16 @@ def test_sparklines_of_odd_series() -> None:
     assert 'd=""' in line(t, np.full(3, np.nan))
     assert line(t, np.array([-1e308, 0.0, 1e308])).count("24.0") == 3
     assert "M2.0 24.0L148.0 2.0" in line(t, np.array([0.0, np.nan, 1.0]))
+
+
+def test_a_sparkline_keeps_a_peak_of_one_row() -> None:
+    """One row of 1501 between two of the 24 times, and a value at rest in the middle of the range."""
+    t = np.linspace(0.0, 1.5, 1501)
+    values = np.where(np.arange(1501) == 31, -5280.0, 400.0 * t)
+    assert blocks(t, values).index("▁") == 0  # 31 of 1501 rows belong to the first of 24 blocks
+    assert blocks(t, values)[-1] == "█"
+    rest = np.zeros(1501)
+    rest[200], rest[400] = -0.8, 2.4  # where nothing moves the block is 0.25 of the way up
+    spark = blocks(t, rest)
+    assert spark[0] == "▃"
+    assert sorted(spark.replace("▃", "")) == ["▁", "█"]

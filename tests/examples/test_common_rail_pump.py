@@ -283,10 +283,10 @@ def bounded(kind: str, degree: int, H: float, t_end: float = 0.034, **options) -
     """Whether a run with steps of `H` us gets to its end with an error that is one."""
     kinds = {**METHODS, "J exchanged": partial(cs.Jacobi, outputs="exchanged")}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cs.StabilityWarning)  # beyond the limit is where we want to go
+        warnings.simplefilter("ignore", cs.errors.StabilityWarning)  # beyond the limit is where we want to go
         try:
             run = coupled(kinds[kind](degree), H * 1e-6, running(), t_end, startup=cs.RisingDegree(), **options)
-        except cs.SimulationError:
+        except cs.errors.SimulationError:
             return False
     return error(run, reference(t_end)) < BOUNDED
 
@@ -407,7 +407,7 @@ def test_with_a_rigid_drive_the_hydraulics_alone_are_right() -> None:
 
 @pytest.mark.parametrize("name", ["feed_pressure", "rail_pressure", "back_pressure"])
 def test_a_pressure_below_that_of_the_vapour_is_refused(name: str) -> None:
-    with pytest.raises(cs.SetupError, match=rf"{name} = -100000 Pa is not above the vapour pressure of 5000 Pa"):
+    with pytest.raises(cs.errors.SetupError, match=rf"{name} = -100000 Pa is not above the vapour pressure of 5000 Pa"):
         replace(PUMP, hydraulics=PUMP.hydraulics._replace(**{name: -1e5}))
 
 
@@ -421,7 +421,9 @@ def test_an_empty_pump_stays_at_the_vapour_pressure() -> None:
 
 def test_valves_faster_than_the_internal_steps_are_refused() -> None:
     quick = replace(PUMP, hydraulics=PUMP.hydraulics._replace(valve_lag=2e-8))
-    with pytest.raises(cs.SetupError, match=r"valves with a lag of 2e-08 s chatter in internal steps of 1e-07 s"):
+    with pytest.raises(
+        cs.errors.SetupError, match=r"valves with a lag of 2e-08 s chatter in internal steps of 1e-07 s"
+    ):
         split(quick)
 
 
@@ -430,7 +432,7 @@ def test_a_volume_too_small_for_the_internal_steps_is_named_with_its_time() -> N
     tiny = replace(PUMP, hydraulics=PUMP.hydraulics._replace(port=1e-10))
     x0 = running()
     x0[14] *= 1e-10 / PUMP.hydraulics.port
-    with pytest.raises(cs.NonFiniteError, match=r"'hydraulics' failed while crossing the step at t = ") as broken:
+    with pytest.raises(cs.errors.NonFiniteError, match=r"'hydraulics' failed while advancing at t = ") as broken:
         cs.simulate(split(tiny, x0=x0), t_end=1e-3, method=cs.Jacobi(1), step=1e-5, compiled=False)
     assert broken.value.result is not None
     assert len(broken.value.result.t) >= 1

@@ -11,7 +11,7 @@ from tests.choice import quick
 import cosolve as cs
 
 SEMI, EXPLICIT = cs.SemiImplicit, cs.Jacobi
-#: prototype: max error of phi1 (rad) and lam (N) at H = 1e-3, 5e-4, 2.5e-4
+#: reference code: max error of phi1 (rad) and lam (N) at H = 1e-3, 5e-4, 2.5e-4
 TABLE = {
     (SEMI, 0): ((1.10e-4, 5.91e-5, 3.10e-5), (12.0, 6.5, 3.4)),
     (SEMI, 1): ((9.79e-6, 2.47e-6, 6.23e-7), (1.11, 0.278, 0.070)),
@@ -72,7 +72,9 @@ def test_counts():
     }
 
 
-@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")  # beyond the limit on purpose
+@pytest.mark.filterwarnings(
+    "ignore:values grow without bound:cosolve.errors.StabilityWarning"
+)  # beyond the limit on purpose
 @pytest.mark.covers("SL-15")
 @pytest.mark.parametrize(
     ("method", "k", "index"),
@@ -164,7 +166,7 @@ def test_final_update_closes_the_law():
 def test_a_second_correction_closes_the_nonlinear_interface():
     """H = 2e-3, k = 0, T = 0.2: 7.3e-3 N after one correction, below 1e-8 N after two.
 
-    Increment 1e-2 N as in the prototype; differences at 1e-5 N (our default while the force is 0) give 7.6e-3.
+    Increment 1e-2 N as in the reference code; differences at 1e-5 N (our default while the force is 0) give 7.6e-3.
     """
     H, options = 2e-3, {"degree": 0, "increment": 1e-2}
     one = cs.simulate(split("F/F", h=H / 4), t_end=0.2, method=SEMI(**options), step=H)
@@ -175,7 +177,9 @@ def test_a_second_correction_closes_the_nonlinear_interface():
     assert two.residual.max() < 1e-8
 
 
-@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")  # beyond the limit on purpose
+@pytest.mark.filterwarnings(
+    "ignore:values grow without bound:cosolve.errors.StabilityWarning"
+)  # beyond the limit on purpose
 @pytest.mark.covers("SL-12")
 @pytest.mark.parametrize(("kind", "k"), quick([(kind, k) for kind in ("F/D", "D/D") for k in (0, 1, 2)], ("F/D", 1)))
 def test_motion_as_input(kind, k):
@@ -194,8 +198,8 @@ def test_motion_as_input(kind, k):
 @pytest.mark.parametrize("kind", ["F/D", "D/D"])
 def test_motion_held_constant_is_recognised_before_the_run(kind):
     """Linearised at the start: k = 0 is unstable at H = 1e-3, k = 1 neutral (the hanging rod turns freely)."""
-    assert cs.macro_map(split(kind), SEMI(degree=0), 1e-3).unstable
-    assert not cs.macro_map(split(kind), SEMI(degree=1), 1e-3).unstable
+    assert cs.analysis.amplification_matrix(split(kind), SEMI(degree=0), 1e-3).unstable
+    assert not cs.analysis.amplification_matrix(split(kind), SEMI(degree=1), 1e-3).unstable
     assert "held-displacement" in cs.check(split(kind), SEMI(degree=0)).codes()
 
 
@@ -207,7 +211,9 @@ def test_why_the_explicit_run_diverges():
     """
 
     def unstable(method, H, state):
-        return cs.macro_map(split("F/F", h=H / 4), method, H, state={"one": state[:2], "two": state[2:]}).unstable
+        return cs.analysis.amplification_matrix(
+            split("F/F", h=H / 4), method, H, state={"one": state[:2], "two": state[2:]}
+        ).unstable
 
     at_start, in_line = reference(np.array([0.0, 0.8]))
     assert not unstable(EXPLICIT(degree=2), 1e-3, at_start)
@@ -232,7 +238,9 @@ def test_adaptive_inner_solver_gives_the_same():
     assert errors(result, 1e-3).phi1 == pytest.approx(9.79e-6, rel=1e-2)
 
 
-@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")  # beyond the limit on purpose
+@pytest.mark.filterwarnings(
+    "ignore:values grow without bound:cosolve.errors.StabilityWarning"
+)  # beyond the limit on purpose
 @pytest.mark.slow
 def test_the_script(tmp_path, capsys):
     """Three pictures and a table."""

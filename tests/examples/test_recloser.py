@@ -54,7 +54,7 @@ def test_both_ends_are_held_without_current(action: int, force: float, flux: flo
 @pytest.mark.parametrize("action", [CLOSE, OPEN])
 @pytest.mark.covers("AP-33", "SC-44")
 def test_both_ends_are_stable(action: int) -> None:
-    """Nobody energises a coil, and nothing moves for 20 ms."""
+    """No coil is energised, and nothing moves for 20 ms."""
     still = undivided(Recloser(action=action), t_end=20e-3, energised=(), interval=1e-4)
     assert np.abs(still.x - still.x[0]).max() < 1e-9
 
@@ -99,13 +99,13 @@ def test_a_pole_that_never_closes_is_named() -> None:
 
 def test_a_recloser_without_a_position_of_rest_is_refused() -> None:
     """A spring that pushes towards closing: nothing holds the armature at the open stop."""
-    with pytest.raises(cs.SetupError, match=r"no open position of rest: .* does not stay at the open stop"):
+    with pytest.raises(cs.errors.SetupError, match=r"no open position of rest: .* does not stay at the open stop"):
         Recloser(mechanism=Mechanism(opening_preload=-5000.0)).rest()
 
 
 @pytest.mark.parametrize("name", ["recloser", "common_rail_pump"])
 def test_a_model_loaded_by_a_system_file_leaves_no_machine_code_behind(name: str) -> None:
-    """It would hold classes of a module `model`, and break whoever imports the example by its full name."""
+    """It would hold classes of a module `model`, and break imports of the example by its full name."""
     path = Path(examples.__file__).parent / name / "model.py"
     spec = spec_from_file_location("model", path)
     assert spec is not None

@@ -43,10 +43,10 @@ def coupled(degree: int, H: float, t_end: float, **options) -> cs.Result:
     """A run of Jacobi with `H` in us, up to where it breaks."""
     settings = {"method": cs.Jacobi(degree), "step": H * 1e-6, "startup": cs.RisingDegree()}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cs.StabilityWarning)  # runs beyond the limit are meant here
+        warnings.simplefilter("ignore", cs.errors.StabilityWarning)  # runs beyond the limit are meant here
         try:
             return cs.simulate(system(), t_end=t_end, **settings, **options)
-        except cs.SimulationError as broken:
+        except cs.errors.SimulationError as broken:
             return cast(cs.Result, broken.result)
 
 
@@ -125,8 +125,8 @@ def test_a_step_too_long_for_the_bars_explodes_long_before_the_touch() -> None:
     """The limit of degree 2 before the touch, from both sides: 10 us are quiet for 4 ms, 12 us break after 3.2 ms."""
     assert error(coupled(2, 10, 4e-3, compiled=False), 4e-3) < 1e-4
     with (
-        pytest.warns(cs.StabilityWarning, match=r"'fe\.F.' has reached .* take a step of about 6e-06"),
-        pytest.raises(cs.NonFiniteError, match=r"failed while crossing the step at t = 0\.003") as broken,
+        pytest.warns(cs.errors.StabilityWarning, match=r"'fe\.F.' has reached .* take a step of about 6e-06"),
+        pytest.raises(cs.errors.NonFiniteError, match=r"failed while advancing at t = 0\.003") as broken,
     ):
         cs.simulate(system(), t_end=4e-3, method=cs.Jacobi(2), step=12e-6, startup=cs.RisingDegree(), compiled=False)
     assert 2e-3 < broken.value.result.t[-1] < 4e-3

@@ -154,7 +154,7 @@ def test_errors_of_explicit_coupling(degree: int, H: float) -> None:
 
 
 def test_the_choice_of_the_docs() -> None:
-    """`GaussSeidel(3)` with H = 5 us: one crossing per step and the error that docs/machines.md promises."""
+    """`GaussSeidel(3)` with H = 5 us: one subsystem step per step and the error that docs/machines.md promises."""
     found = cs.simulate(split(internal_step=5e-7), t_end=1e-3, method=cs.GaussSeidel(3), step=5e-6)
     assert error(found, free_flight()) < 2e-6
     assert found.stats.calls["em"] == 216  # 200 steps, and the start with rising degree
@@ -210,7 +210,7 @@ def test_a_plate_that_leaves_the_table_is_named() -> None:
     """With time and part, and what there was is kept."""
     system = split(replace(COIL, table=(-1e-3, 1e-3, 1e-5)), internal_step=5e-7)
     with pytest.raises(
-        cs.SubsystemError, match=r"'em' .* z = 1 mm, but inductances .* from -1 to 1 mm; widen"
+        cs.errors.SubsystemError, match=r"'em' .* z = 1 mm, but inductances .* from -1 to 1 mm; widen"
     ) as caught:
         cs.simulate(system, t_end=1e-3, method=cs.Jacobi(1), step=25e-6)
     assert caught.value.subsystem == "em"
@@ -229,7 +229,7 @@ def test_a_latch_that_does_not_open_or_does_not_hold_is_named(changed: dict, unt
     p = ThomsonCoil.of(changed)
     plate = mechanics(p, internal_step=1e-6, latched=True, opens_by=until)
     system = connected(electromagnetics(p, internal_step=1e-6), plate)
-    with pytest.raises(cs.SubsystemError, match=sentence) as caught:
+    with pytest.raises(cs.errors.SubsystemError, match=sentence) as caught:
         cs.simulate(system, t_end=4e-3, method=cs.Jacobi(1), step=20e-6)
     assert caught.value.subsystem == "plate"
     assert caught.value.result.t[-1] == pytest.approx(caught.value.time)
@@ -259,5 +259,5 @@ def test_a_latch_that_opens_in_time_changes_no_bit() -> None:
     ],
 )
 def test_bad_parameters_are_named(given: dict, sentence: str) -> None:
-    with pytest.raises(cs.SetupError, match=sentence):
+    with pytest.raises(cs.errors.SetupError, match=sentence):
         ThomsonCoil.of(given)

@@ -16,6 +16,7 @@ from examples.thomson_coil.run import error
 from scipy.linalg import eigh, eigvals
 
 import cosolve as cs
+from examples import elements as el
 
 COIL = ThomsonCoil()
 COARSE = 0.5  # elements of twice the size: 198 unknowns that move
@@ -33,7 +34,7 @@ def undivided(finer: float = COARSE) -> field.Flight:
 
 def coil_by_elliptic_integrals(across: int = 4, along: int = 7) -> float:
     """Each turn cut into rings that share its current, since filaments in the middle are 1.4 % wrong this close."""
-    el, (w, h) = cs.elements, (COIL.wire[0] / across, COIL.wire[1] / along)
+    w, h = (COIL.wire[0] / across, COIL.wire[1] / along)
     radii = np.add.outer(COIL.turns, w * (np.arange(across) + 0.5) - COIL.wire[0] / 2).repeat(along)
     heights = np.tile(h * np.arange(along), across * len(COIL.turns))
     total = el.self_inductance(radii, w, h).sum()
@@ -160,8 +161,8 @@ class ThickWire(ThomsonCoil):
         value, slope = 0.0, 0.0
         for depth in h * (np.arange(7) + 0.5) / 7:
             away = np.atleast_1d(z)[:, np.newaxis, np.newaxis] + self.gap + depth + heights[:, np.newaxis]
-            value += cs.elements.mutual_inductance(radii[:, np.newaxis], turns, away).sum(axis=-1) / 28
-            slope += cs.elements.mutual_inductance_slope(radii[:, np.newaxis], turns, away).sum(axis=-1) / 28
+            value += el.mutual_inductance(radii[:, np.newaxis], turns, away).sum(axis=-1) / 28
+            slope += el.mutual_inductance_slope(radii[:, np.newaxis], turns, away).sum(axis=-1) / 28
         return value, slope
 
 
@@ -198,7 +199,9 @@ def test_a_plate_that_is_pulled_onto_the_coil_is_named() -> None:
     system = cs.System({"em": field.electromagnetics(COIL, 5e-6, finer=COARSE), "hand": Hand()})
     system.connect("hand.z", "em.z")
     system.connect("hand.v", "em.v")
-    with pytest.raises(cs.SubsystemError, match=r"'em' .* z = -0\.9\d+ mm, but the gap of 1 mm .* closed") as caught:
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"'em' .* z = -0\.9\d+ mm, but the gap of 1 mm .* closed"
+    ) as caught:
         cs.simulate(system, t_end=1e-4, method=cs.GaussSeidel(1), step=5e-6)
     assert caught.value.subsystem == "em"
     assert len(caught.value.result.t) > 15
@@ -218,18 +221,18 @@ class Hand(cs.Subsystem):
 
 def test_without_scikit_fem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "skfem", None)
-    with pytest.raises(cs.SetupError, match=r"needs scikit-fem.*pip install cosolve\[fem\]"):
+    with pytest.raises(cs.errors.SetupError, match=r"needs scikit-fem.*pip install cosolve\[fem\]"):
         field.electromagnetics()
 
 
 def test_air_that_ends_too_near_is_refused() -> None:
-    with pytest.raises(cs.SetupError, match=r"far = 0\.05 m is too near for conductors of 0\.045 m"):
+    with pytest.raises(cs.errors.SetupError, match=r"far = 0\.05 m is too near for conductors of 0\.045 m"):
         field.electromagnetics(mesh=Mesh(far=0.05))
 
 
 @pytest.mark.parametrize("given", [{"internal_step": 0.0}, {"finer": 0.0}, {"finer": float("nan")}])
 def test_bad_arguments(given: dict[str, float]) -> None:
-    with pytest.raises(cs.SetupError, match=next(iter(given))):
+    with pytest.raises(cs.errors.SetupError, match=next(iter(given))):
         field.electromagnetics(**given)
 
 
@@ -250,8 +253,9 @@ def test_pictures_of_the_field(tmp_path: Path) -> None:
 
 
 def test_the_field_from_a_system_file() -> None:
-    """A stranger's way: the file by itself, with public functions."""
+    """As a new user runs it: the file by itself, with public functions."""
     description = cs.load_system(Path(field.__file__).with_name("field.toml"))
-    result = cs.simulate(description.system, t_end=5e-5, method=description.method, step=description.step)
+    run = description.options
+    result = cs.simulate(description.system, t_end=5e-5, method=run.method, step=run.step)
     assert result["em.F"][-1] == pytest.approx(2000.0, rel=0.1)
     assert result["plate.z"][-1] > 0

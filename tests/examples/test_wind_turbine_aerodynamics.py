@@ -14,12 +14,12 @@ from examples.wind_turbine.data import BLADE, DEEP_STALL, DELFT, OHIO_STATE, SPA
 from scipy.optimize import brentq
 
 import cosolve as cs
-from cosolve.elements import closed_polar, polar, polar_values
+from examples.elements import closed_polar, polar, polar_values
 
 SPEED = np.radians(432.0)
 
 
-def crossed(side: Step, x: np.ndarray, u: np.ndarray, H: float = 2e-3) -> tuple[np.ndarray, np.ndarray]:
+def advanced(side: Step, x: np.ndarray, u: np.ndarray, H: float = 2e-3) -> tuple[np.ndarray, np.ndarray]:
     """State and outputs after a step that must work."""
     new, y = np.empty_like(x), np.empty_like(side.y0)
     status = side.step(0.0, H, x, u, new, y)
@@ -114,7 +114,7 @@ def test_flow_around_the_roots_costs_torque_where_the_hub_is_near() -> None:
     assert near.torque < plain.torque
     assert near.w[0] > 1.3 * plain.w[0]
     assert near.w[-1] == pytest.approx(plain.w[-1], rel=1e-9)
-    with pytest.raises(cs.SetupError, match="radius of the hub"):
+    with pytest.raises(cs.errors.SetupError, match="radius of the hub"):
         Rotor(hub=2.0)
 
 
@@ -141,7 +141,7 @@ def test_torque_overshoots_after_a_step_of_pitch() -> None:
     for _ in range(10_000):
         faster = rate + (1 - np.exp(-H / 0.1)) * (np.clip(-5 * pitch, -limit, limit) - rate)
         pitch, rate = pitch + 0.5 * H * (rate + faster), faster
-        x, y = crossed(side, x, np.array([SPEED, pitch, rate]), H)
+        x, y = advanced(side, x, np.array([SPEED, pitch, rate]), H)
         torque.append(y[0])
     peak = int(np.argmax(torque))
     settled = steady(Rotor(), SPEED).torque
@@ -163,7 +163,7 @@ def test_an_accelerated_rotor_pushes_air(pitch: float) -> None:
     """In short steps the torque changes by the apparent inertia times the change of speed over the step."""
     side = aerodynamic_step(Rotor(), 5.0, np.radians(pitch))
     H, change = 1e-9, 1e-3
-    moved = [crossed(side, side.x0, np.array([5.0 + s * change, np.radians(pitch), 0.0]), H)[1][0] for s in (1, -1)]
+    moved = [advanced(side, side.x0, np.array([5.0 + s * change, np.radians(pitch), 0.0]), H)[1][0] for s in (1, -1)]
     inertia = -(moved[0] - moved[1]) / (2 * change / H)
     assert inertia == pytest.approx(Rotor().apparent_inertia(np.radians(pitch)), rel=1e-5)
 
@@ -180,7 +180,7 @@ def test_sensitivities_are_exact() -> None:
         D = np.empty((len(side.y0), len(u)))
         side.jacobian(0.0, 2e-3, x, u, D)
         for k in range(len(u)) if before else (0, 1, 2, 5, 30):
-            by = [(crossed(side, x, u + s * _unit(k, len(u)))[1], s) for s in (2e-5, -2e-5, 1e-5, -1e-5)]
+            by = [(advanced(side, x, u + s * _unit(k, len(u)))[1], s) for s in (2e-5, -2e-5, 1e-5, -1e-5)]
             wide, narrow = ((a[0] - b[0]) / (a[1] - b[1]) for a, b in (by[:2], by[2:]))
             assert np.abs(D[:, k] - (4 * narrow - wide) / 3).max() < 1e-9 * np.abs(D[:, k]).max()
 
@@ -199,14 +199,14 @@ def test_two_subsystems_with_a_blade_each_are_one_with_both() -> None:
     states = [both.x0, alike.x0, single.x0, single.x0]
     for _ in range(3):
         first, second = 0.2 * random.standard_normal((2, 40))
-        x, y = crossed(both, states[0], np.concatenate([drive, first, second]))
+        x, y = advanced(both, states[0], np.concatenate([drive, first, second]))
         one, two = (
-            crossed(single, states[2 + i], np.concatenate([drive, own])) for i, own in enumerate((first, second))
+            advanced(single, states[2 + i], np.concatenate([drive, own])) for i, own in enumerate((first, second))
         )
         assert y[:2] == pytest.approx(one[1][:2] + two[1][:2], rel=1e-14)
         assert (y[2:42] == one[1][2:]).all()
         assert (y[42:] == two[1][2:]).all()
-        equal, loads = crossed(alike, states[1], np.concatenate([drive, first]))
+        equal, loads = advanced(alike, states[1], np.concatenate([drive, first]))
         assert (loads[2:] == one[1][2:]).all()
         assert loads[0] == pytest.approx(2 * one[1][0], rel=1e-14)
         states = [x, equal, one[0], two[0]]
@@ -220,7 +220,7 @@ def test_three_blades_need_only_data() -> None:
     assert two.torque < three.torque < 1.05 * two.torque
     side = aerodynamic_step(Rotor(table=table, blades=3), SPEED, fields=True, separate=True)
     assert [port.name for port in side.outputs[2::2]] == ["flap_load1", "flap_load2", "flap_load3"]
-    _, y = crossed(side, side.x0, np.concatenate([[SPEED, 0.0, 0.0], np.zeros(120)]))
+    _, y = advanced(side, side.x0, np.concatenate([[SPEED, 0.0, 0.0], np.zeros(120)]))
     assert y == pytest.approx(side.y0, rel=1e-9)
 
 
@@ -232,7 +232,7 @@ def test_steps_of_other_lengths() -> None:
         x, t = side.x0, 0.0
         for H in steps:
             t += H
-            x, y = crossed(
+            x, y = advanced(
                 side, x, np.array([SPEED, 0.1 * np.sin(2 * t) ** 3, 0.6 * np.sin(2 * t) ** 2 * np.cos(2 * t)]), H
             )
         return float(y[0])
@@ -247,21 +247,23 @@ def test_steps_of_other_lengths() -> None:
 
 def test_an_angle_outside_a_short_polar_is_named() -> None:
     short = polar(OHIO_STATE)
-    with pytest.raises(cs.SetupError, match=r"angle of attack is 4\d\.\d degrees at station 0 .* of blade 1"):
+    with pytest.raises(cs.errors.SetupError, match=r"angle of attack is 4\d\.\d degrees at station 0 .* of blade 1"):
         steady(Rotor(profile=short), np.radians(100.0))
     side = aerodynamic_step(Rotor(profile=short), SPEED)
     x, u = side.x0, np.array([SPEED, np.radians(-30.0), 0.0])
     status = side.step(0.0, 1e-3, x, u, x.copy(), side.y0.copy())
     sentence = side.failure(status, 0.0, 1e-3, x, u)
     assert sentence.startswith("the angle of attack is 3")
-    assert sentence.endswith("the polar goes from -20.1 to 26.1 degrees: continue it with cs.elements.closed_polar")
+    assert sentence.endswith("the polar goes from -20.1 to 26.1 degrees: continue it with elements.closed_polar")
 
 
 def test_inflow_that_does_not_converge_is_named() -> None:
     """A profile whose lift jumps back and forth has no steady inflow; a speed that is no number has none either."""
     n = 36_001  # so steep and so narrow that neither fixed points nor Newton's method can come to rest
     rough = np.column_stack([np.linspace(-180, 180, n), np.where(np.arange(n) % 2, 1e4, -1e4), np.full(n, 0.01)])
-    with pytest.raises(cs.SetupError, match=r"no steady inflow at station \d+ .* begin from another speed or pitch"):
+    with pytest.raises(
+        cs.errors.SetupError, match=r"no steady inflow at station \d+ .* begin from another speed or pitch"
+    ):
         steady(Rotor(profile=polar(rough)), SPEED)
     side, u = aerodynamic_step(Rotor(), SPEED), np.array([np.nan, 0.0, 0.0])
     status = side.step(0.0, 1e-3, side.x0, u, side.x0.copy(), side.y0.copy())
@@ -288,7 +290,7 @@ def test_inflow_that_does_not_converge_is_named() -> None:
     ],
 )
 def test_nonsense_is_refused(options: dict, said: str) -> None:
-    with pytest.raises(cs.SetupError, match=said):
+    with pytest.raises(cs.errors.SetupError, match=said):
         Rotor(**options)
 
 
@@ -301,5 +303,5 @@ def test_nonsense_is_refused(options: dict, said: str) -> None:
     ],
 )
 def test_nonsense_polars_are_refused(rows: list, said: str) -> None:
-    with pytest.raises(cs.SetupError, match=said):
+    with pytest.raises(cs.errors.SetupError, match=said):
         polar(rows)

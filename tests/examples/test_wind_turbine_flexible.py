@@ -60,7 +60,7 @@ def test_sections_of_the_middle_of_elements_give_the_fitted_frequencies() -> Non
     smooth = data.beam()
     nodes = np.asarray(smooth.nodes)
     s = (0.5 * (nodes[1:] + nodes[:-1]) - data.root) / (data.tip - data.root)
-    beam = cs.Beam(nodes, data.mass(s), data.flap(s))
+    beam = cs.structures.Beam(nodes, data.mass(s), data.flap(s))
     assert beam.frequencies(3) == pytest.approx([7.3130, 30.0620, 74.315], rel=2e-5)
     assert (beam.total_mass, beam.centre_of_mass) == pytest.approx((60.200, 2.2660), rel=2e-5)
 
@@ -207,7 +207,7 @@ def test_stiff_rotor_and_generator(inertia: float, end: float) -> None:
     if inertia > 161:
         assert (cs.simulate(shaft(inertia), t_end=0.1, method=serial, step=h).iterations + 1 == 14).all()
     else:
-        with pytest.raises(cs.ConvergenceError, match=r"'rotor\.speed'") as caught:
+        with pytest.raises(cs.errors.ConvergenceError, match=r"'rotor\.speed'") as caught:
             cs.simulate(shaft(inertia), t_end=0.1, method=serial, step=h)
         assert "3.8e+05, 7.5e+05, 1.5e+06" in str(caught.value)  # a factor of two every time
 
@@ -287,7 +287,7 @@ def test_energy_of_the_energy_rule_is_kept_to_rounding() -> None:
 def test_a_blade_that_goes_too_far_is_named_with_its_time() -> None:
     soft = blade(BladeData(flap=lambda s: 40.0 * np.exp(-3.011029 * s)))
     slow = Turbine(blade=soft, train=FLEXIBLE._replace(motor_torque=0.0))  # too slow to be drawn tight
-    with pytest.raises(cs.SubsystemError, match=r"blade 1 is deflected by more than 1\.36 m at 0\.\d+ s"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"blade 1 is deflected by more than 1\.36 m at 0\.\d+ s"):
         cs.simulate(split(slow), t_end=2.0, method=NEWTON, step=4e-3)
 
 
@@ -309,7 +309,7 @@ def test_a_blade_that_goes_too_far_is_named_with_its_time() -> None:
     ],
 )  # fmt: skip
 def test_nonsense_is_refused(made, sentence: str) -> None:
-    with pytest.raises(cs.SetupError, match=sentence):
+    with pytest.raises(cs.errors.SetupError, match=sentence):
         made()
 
 
@@ -403,7 +403,7 @@ def test_the_whole_brake_in_four_subsystems() -> None:
 @pytest.mark.slow
 @pytest.mark.covers("IJ-40")
 def test_secants_for_the_air_over_the_whole_brake() -> None:
-    """With the speed to 1e-12 and fields to 1e-6 m/s and 1e-3 N: at most 2.7 crossings a step, for 4e-7 rad/s."""
+    """With the speed to 1e-12 and fields to 1e-6 m/s and 1e-3 N: at most 2.7 subsystem steps a step, for 4e-7 rad/s."""
     row = next(row for row in CORRECTORS if row.secant)
     mean, most, run = evaluations(row, Turbine(), 2e-3, 10.0, method(row, 1e-12, 2, atol=SPEED_ONLY))
     assert mean <= 2.7

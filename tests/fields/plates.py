@@ -14,24 +14,24 @@ CELLS = {
 }
 
 
-class Plate(cs.Linear, cs.FieldSubsystem):
+class Plate(cs.Linear, cs.fields.FieldSubsystem):
     """One linear state `h` that follows an input, shown as a plate that moves up with it."""
 
     def __init__(self, level: float) -> None:
         super().__init__([[-1.0]], [[1.0]], [[1.0]], x0=[level], inputs=["q"], outputs=["h"])
 
-    def snapshot(self) -> cs.FieldSnapshot:
+    def snapshot(self) -> cs.fields.FieldSnapshot:
         """Points that move, a scalar and a vector at the points, a number per cell."""
         h = float(self.get_state()[0])
         points = CORNERS + np.array([0.0, h])
         velocity = np.column_stack([CORNERS[:, 0] * h, CORNERS[:, 1] - h])
-        return cs.FieldSnapshot(
+        return cs.fields.FieldSnapshot(
             points, CELLS, {"pressure": h + CORNERS[:, 0] ** 2, "velocity": velocity}, {"rank": np.array([h, 1.0, 2.0])}
         )
 
 
-class Still(cs.FieldSubsystem):
-    """Nothing moves; every crossing counts one more in a field of whole numbers."""
+class Still(cs.fields.FieldSubsystem):
+    """Nothing moves; every subsystem step counts one more in a field of whole numbers."""
 
     inputs: list[str]
     outputs: list[str]
@@ -53,7 +53,7 @@ class Still(cs.FieldSubsystem):
         self.n = state
 
     def snapshot(self):
-        return cs.FieldSnapshot(self.points, {"tetra": np.array([[0, 1, 2, 3]])}, {"n": np.full(4, self.n)})
+        return cs.fields.FieldSnapshot(self.points, {"tetra": np.array([[0, 1, 2, 3]])}, {"n": np.full(4, self.n)})
 
 
 def system() -> cs.System:

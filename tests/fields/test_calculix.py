@@ -57,13 +57,13 @@ def test_the_step_is_repeated_with_its_own_cards_and_the_macro_step_as_length(tm
 )
 def test_decks_that_cannot_be_coupled_are_refused(tmp_path, text, message):
     (tmp_path / "bad.inp").write_text(text)
-    with pytest.raises(cs.SetupError, match=message):
+    with pytest.raises(cs.errors.SetupError, match=message):
         read_deck(tmp_path / "bad.inp")
 
 
 def test_an_unknown_set_is_named_with_those_there_are(tmp_path):
     deck = read_deck(write_deck(tmp_path / "flag.inp", along=2, across=1))
-    with pytest.raises(cs.SetupError, match="no node set 'dry' with nodes in it; it has CLAMP, WET"):
+    with pytest.raises(cs.errors.SetupError, match="no node set 'dry' with nodes in it; it has CLAMP, WET"):
         deck.node_set("dry")
 
 
@@ -81,18 +81,20 @@ def test_sides_with_midside_nodes_become_linear_cells():
 @pytest.mark.covers("FS-10")
 def test_traces_follow_the_parabolas_of_the_elements_and_keep_forces(tmp_path):
     deck = write_deck(tmp_path / "flag.inp", along=6, across=2)
-    flag = cs.CalculiX(deck, WET, program=sys.executable)  # which is not run
+    flag = cs.fields.CalculiX(deck, WET, program=sys.executable)  # which is not run
     points = flag.meshes["displacement"].points
     s = np.linspace(0.3, 0.59, 40)
-    target = cs.Mesh.line(np.column_stack([s, np.full_like(s, 0.21)]))
+    target = cs.mapping.Mesh.line(np.column_stack([s, np.full_like(s, 0.21)]))
     trace = flag.trace_to(target)
     np.testing.assert_allclose(trace.consistent(points[:, 0] ** 2), s**2, rtol=0, atol=1e-12)
-    straight = cs.barycentric(flag.meshes["displacement"], target).consistent(points[:, 0] ** 2)
+    straight = cs.mapping.barycentric(flag.meshes["displacement"], target).consistent(points[:, 0] ** 2)
     assert np.abs(straight - s**2).max() > 1e-4
     f = np.random.default_rng(3).standard_normal(40)
     assert trace.conservative(f).sum() == pytest.approx(f.sum(), abs=1e-13 * np.abs(f).sum())
-    linear = cs.CalculiX(write_triangle(tmp_path / "one.inp"), "EDGE", program=sys.executable)
-    with pytest.raises(cs.SetupError, match=r"plane elements with midside nodes; .*one.inp.*cs\.barycentric"):
+    linear = cs.fields.CalculiX(write_triangle(tmp_path / "one.inp"), "EDGE", program=sys.executable)
+    with pytest.raises(
+        cs.errors.SetupError, match=r"plane elements with midside nodes; .*one.inp.*cs\.mapping\.barycentric"
+    ):
         linear.trace_to(target)
 
 
@@ -106,7 +108,9 @@ def test_a_flag_under_its_weight_hangs_as_deep_as_published(tmp_path):
 @real
 @pytest.mark.covers("FS-08", "FS-15")
 def test_a_step_repeated_from_the_restart_file_is_the_same(tmp_path):
-    flag = cs.CalculiX(write_deck(tmp_path / "flag.inp", gravity=2.0, step=H, along=8, across=1), WET, timeout=60.0)
+    flag = cs.fields.CalculiX(
+        write_deck(tmp_path / "flag.inp", gravity=2.0, step=H, along=8, across=1), WET, timeout=60.0
+    )
     n = len(flag.start(0.0))
     push = np.tile([0.0, 0.01], n // 2)
     for k in range(2):

@@ -16,8 +16,8 @@ from tests import processes
 import cosolve as cs
 from cosolve.fields.adapters import dolfinx_solid
 from cosolve.fields.adapters.other_python import OtherPython, find_python
-from cosolve.run.codec import from_bytes, to_bytes
 from cosolve.signal.polynomial import Polynomial
+from cosolve.state.codec import from_bytes, to_bytes
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and scripts as programs: Windows")
 skfem = pytest.importorskip("skfem")
@@ -29,7 +29,7 @@ def dolfinx() -> str:
     """A Python that has it."""
     try:
         return find_python("dolfinx", "install it")
-    except cs.SetupError as missing:
+    except cs.errors.SetupError as missing:
         pytest.skip(f"no dolfinx here: {missing}")
 
 
@@ -43,7 +43,7 @@ def flag_mesh(cells: tuple[int, int] = (35, 2)):
     return skfem.MeshTri(np.array([arc + share * (0.6 - arc), y]), mesh.t).with_boundaries({"back": back, "flag": rest})
 
 
-def flag(kind=cs.DolfinxSolid, shear: float = 2.0e6, cells: tuple[int, int] = (35, 2), **more):
+def flag(kind=cs.fields.DolfinxSolid, shear: float = 2.0e6, cells: tuple[int, int] = (35, 2), **more):
     return kind(flag_mesh(cells), **({"young": 2 * 1.4 * shear, "probes": {"A": (0.6, 0.2)}} | MATERIAL | more))
 
 
@@ -66,7 +66,7 @@ def test_the_deflection_under_gravity_is_as_published(dolfinx: str, shear: float
 @pytest.mark.covers("FS-10")
 def test_it_swings_as_the_solid_of_scikit_fem_on_the_same_mesh(dolfinx: str) -> None:
     """CSM3, 40 steps, and a pull at the end of the flag: the same equations, solved by other code."""
-    one, other = flag(shear=0.5e6), flag(cs.ElasticSolid, shear=0.5e6)
+    one, other = flag(shear=0.5e6), flag(cs.fields.ElasticSolid, shear=0.5e6)
     points = one.meshes["force"].points
     assert points.tobytes() == other.meshes["force"].points.tobytes()
     pull = np.zeros_like(points)
@@ -80,7 +80,7 @@ def test_it_swings_as_the_solid_of_scikit_fem_on_the_same_mesh(dolfinx: str) -> 
     assert np.array_equal(shown.cells["triangle6"], same.cells["triangle6"])
     speed = same.point_data["velocity"]
     np.testing.assert_allclose(shown.point_data["velocity"], speed, rtol=0, atol=1e-8 * np.abs(speed).max())
-    target = cs.Mesh.line([[0.3, 0.21], [0.42, 0.21]])
+    target = cs.mapping.Mesh.line([[0.3, 0.21], [0.42, 0.21]])
     assert one.trace_to(target).consistent(points[:, 0] ** 2) == pytest.approx([0.09, 0.42**2], abs=1e-12)
 
 
@@ -121,7 +121,7 @@ def test_a_killed_process_ends_the_run_with_a_sentence_and_the_next_run_has_anot
 
     solid._solve = killed_later
     with pytest.raises(
-        cs.SimulationError, match=r"its process \(python3?\S*\) was ended \(signal 9, SIGKILL\)"
+        cs.errors.SimulationError, match=r"its process \(python3?\S*\) was ended \(signal 9, SIGKILL\)"
     ) as caught:
         cs.simulate(system, t_end=0.05, method=cs.Jacobi(degree=0), step=0.01)
     assert np.allclose(caught.value.result.t, [0.0, 0.01, 0.02])
@@ -139,11 +139,25 @@ def test_a_killed_process_ends_the_run_with_a_sentence_and_the_next_run_has_anot
 def test_loads_that_are_too_large_are_said(dolfinx: str) -> None:
     solid = flag(cells=(6, 1))
     n = 2 * solid.meshes["force"].n_points
-    with pytest.raises(cs.SubsystemError, match=r"(did not converge|inside out|not finite|stiffness).*t = 0"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"(did not converge|inside out|not finite|stiffness).*t = 0"):
         solid.advance(0.0, 10.0, hold(np.full(n, 1e9)))
-    with pytest.raises(cs.NonFiniteError, match="not all finite"):
+    with pytest.raises(cs.errors.NonFiniteError, match="not all finite"):
         solid.advance(0.0, 0.1, hold(np.full(n, np.nan)))
     assert np.isfinite(solid.static()["A_y"]), "the same process goes on"
+
+
+def test_every_argument_arrives_at_the_solid_that_it_replaces(monkeypatch) -> None:
+    """Each has a value of its own here, so that none can stand for another; no dolfinx is needed for that."""
+    given = {
+        "clamped": "back", "surface": "flag", "young": 5.6e6, "poisson": 0.4, "density": 1100.0, "gravity": (0.0, -2.0),
+        "probes": {"tip": (1.0, 2.0)}, "tol": 1e-7, "most": 13,
+    }  # fmt: skip
+    found = {}
+    monkeypatch.setattr(
+        cs.fields.ElasticSolid, "__init__", lambda self, mesh, **options: found.update(options, mesh=mesh)
+    )
+    cs.fields.DolfinxSolid("the mesh", **given, timeout=3.0)
+    assert found == {"mesh": "the mesh", **given}
 
 
 @pytest.mark.covers("FS-20")
@@ -152,14 +166,14 @@ def test_a_missing_stack_is_told_with_what_would_help(tmp_path, monkeypatch) -> 
     without.write_text("#!/bin/sh\nexit 1\n")
     without.chmod(0o755)
     for named, sentence in ((without, "no Python here has the module 'dolfinx'"), (tmp_path / "none", "is not there")):
-        with pytest.raises(cs.SetupError, match=rf"{sentence}.*apt install python3-dolfinx"):
+        with pytest.raises(cs.errors.SetupError, match=rf"{sentence}.*apt install python3-dolfinx"):
             flag(cells=(4, 1), python=named)
-    with pytest.raises(cs.SetupError, match="timeout"):
+    with pytest.raises(cs.errors.SetupError, match="timeout"):
         flag(cells=(4, 1), timeout=-1.0)
     (tmp_path / "wrong.py").write_text("def set_up(**given):\n    raise ArithmeticError('dolfinx 9 is here')\n")
     monkeypatch.setattr(dolfinx_solid, "_WORKER", tmp_path / "wrong.py")
     monkeypatch.setattr(dolfinx_solid, "find_python", lambda *about: sys.executable)
-    with pytest.raises(cs.SetupError, match="DolfinxSolid: dolfinx 9 is here"):
+    with pytest.raises(cs.errors.SetupError, match="DolfinxSolid: dolfinx 9 is here"):
         flag(cells=(4, 1))
 
 
@@ -197,15 +211,17 @@ def test_a_worker_of_another_python_answers_and_fails_in_sentences(worker: Other
     found = worker.call("add", a=np.arange(3.0).reshape(3, 1), b=np.float32([1]))
     assert found["what"] == "numbers"
     assert np.array_equal(found["sum"], [[1.0], [2.0], [3.0]])
-    with pytest.raises(cs.SubsystemError, match="lost of its process: ValueError: no such node"):
+    with pytest.raises(cs.errors.SubsystemError, match="lost of its process: ValueError: no such node"):
         worker.call("lost")
     with pytest.raises(TypeError, match="numbers, text, None and arrays go to another Python, but not set"):
         worker.call("add", a={1}, b=2)
     assert worker.call("add", a=np.int64(1), b=2)["sum"] == 3, "it goes on after an error"
-    with pytest.raises(cs.SubsystemError, match=r"was ended \(signal 9, SIGKILL\); its last words:.*out of memory"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"was ended \(signal 9, SIGKILL\); its last output:.*out of memory"
+    ):
         worker.call("end")
     assert worker.closed
-    with pytest.raises(cs.SubsystemError):
+    with pytest.raises(cs.errors.SubsystemError):
         worker.call("add", a=1, b=2)
 
 
@@ -213,7 +229,7 @@ def test_a_worker_of_another_python_answers_and_fails_in_sentences(worker: Other
 def test_a_worker_that_hangs_is_ended(worker: OtherPython) -> None:
     worker.call("add", a=1, b=2)
     worker._timeout = 0.2
-    with pytest.raises(cs.SubsystemError, match=r"gave no answer within 0.2 s and was ended.*raise timeout"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"gave no answer within 0.2 s and was ended.*raise timeout"):
         worker.call("think")
     assert processes.ends(worker.pid)
 

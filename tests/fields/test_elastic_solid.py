@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.run.codec import from_bytes, to_bytes
 from cosolve.signal.polynomial import Polynomial
+from cosolve.state.codec import from_bytes, to_bytes
 
 skfem = pytest.importorskip("skfem")
 
@@ -13,7 +13,7 @@ skfem = pytest.importorskip("skfem")
 REFERENCE = {0.5e6: (-7.187, -66.10), 2.0e6: (-0.4690, -16.97)}
 
 
-def flag(shear=2.0e6, cells=(35, 2), gravity=(0.0, -2.0), **more) -> cs.ElasticSolid:
+def flag(shear=2.0e6, cells=(35, 2), gravity=(0.0, -2.0), **more) -> cs.fields.ElasticSolid:
     """0.35 m x 0.02 m, clamped to the back of a cylinder of 0.1 m: its end there is an arc."""
     mesh = skfem.MeshTri.init_tensor(np.linspace(0.0, 1.0, cells[0] + 1), np.linspace(0.19, 0.21, cells[1] + 1))
     share, y = mesh.p
@@ -23,7 +23,7 @@ def flag(shear=2.0e6, cells=(35, 2), gravity=(0.0, -2.0), **more) -> cs.ElasticS
     mesh = skfem.MeshTri(np.array([arc + share * (0.6 - arc), y]), mesh.t)
     mesh = mesh.with_boundaries({"back": back, "flag": rest})
     material = {"young": 2 * 1.4 * shear, "poisson": 0.4, "density": 1000.0, "gravity": gravity}
-    return cs.ElasticSolid(
+    return cs.fields.ElasticSolid(
         mesh, **({"clamped": "back", "surface": "flag", "probes": {"A": (0.6, 0.2)}} | material | more)
     )
 
@@ -106,14 +106,16 @@ def test_a_step_that_is_repeated_has_the_same_bits_here_and_elsewhere():
 def test_a_run_goes_on_from_the_motion_of_another():
     solid, other = flag(cells=(8, 1)), flag(cells=(8, 1))
     still = hold(np.zeros(2 * solid.meshes["force"].n_points))
-    with pytest.raises(cs.SetupError, match="no motion before the first step"):
+    with pytest.raises(cs.errors.SetupError, match="no motion before the first step"):
         solid.motion()
     for k in range(2):
         solid.advance(0.01 * k, 0.01 * (k + 1), still)
     other.set_start(**solid.motion())
     assert other.start(0.0).tobytes() == solid._outputs().tobytes()
     assert other.advance(0.0, 0.01, still).tobytes() == solid.advance(0.0, 0.01, still).tobytes()
-    with pytest.raises(cs.SetupError, match=r"set_start takes finite values of the shape \(51, 2\), not \(3, 2\)"):
+    with pytest.raises(
+        cs.errors.SetupError, match=r"set_start takes finite values of the shape \(51, 2\), not \(3, 2\)"
+    ):
         other.set_start(0.01, (np.zeros((3, 2)),) * 2, (np.zeros((3, 2)),) * 2)
 
 
@@ -136,7 +138,7 @@ def test_traces_keep_quadratic_displacements_and_work():
     solid = flag()
     points = solid.meshes["force"].points
     s = np.linspace(0.3, 0.58, 60)
-    target = cs.Mesh.line(np.column_stack([s, np.full_like(s, 0.21)]))
+    target = cs.mapping.Mesh.line(np.column_stack([s, np.full_like(s, 0.21)]))
     mapping = solid.trace_to(target)
     np.testing.assert_allclose(mapping.consistent(points[:, 0] ** 2), s**2, rtol=0, atol=1e-12)
     assert abs(mapping.consistent(np.ones(len(points))) - 1).max() < 1e-14
@@ -151,11 +153,11 @@ def test_it_runs_in_a_system_and_shows_its_field(tmp_path):
     pull[np.argmax(points[:, 0]), 1] = 1.0
     system = cs.System({"flag": solid})
     system.set("flag.force", pull.ravel())
-    file = cs.FieldFile(tmp_path / "flag.vtkhdf", of="flag")
-    result = cs.simulate(system, t_end=0.02, method=cs.GaussSeidel(), step=0.01, fields=file)
-    last = cs.read_fields(file.path)[-1]
+    file = cs.fields.FieldFile(tmp_path / "flag.vtkhdf", of="flag")
+    result = cs.simulate(system, t_end=0.02, method=cs.GaussSeidel(), step=0.01, observers=[file])
+    last = cs.fields.read_fields(file.path)[-1]
     assert last.n_cells == 140
-    tip = np.argmin(np.hypot(*(cs.read_fields(file.path)[0].points - (0.6, 0.2)).T))
+    tip = np.argmin(np.hypot(*(cs.fields.read_fields(file.path)[0].points - (0.6, 0.2)).T))
     assert last.point_data["displacement"][tip, 1] == result["flag.A_y"][-1]
 
 
@@ -169,15 +171,15 @@ def test_sentences():
         ({"gravity": (1.0,)}, "gravity must be two numbers"),
         ({"probes": {"A": (3.0, 3.0)}}, r"the probe 'A' at \(3.0, 3.0\) is no point of the mesh"),
     ):
-        with pytest.raises(cs.SetupError, match=sentence):
+        with pytest.raises(cs.errors.SetupError, match=sentence):
             flag(**more)
-    with pytest.raises(cs.SetupError, match=r"must be a skfem.MeshTri"):
-        cs.ElasticSolid("mesh", clamped="a", surface="b", young=1.0, poisson=0.3, density=1.0)
+    with pytest.raises(cs.errors.SetupError, match=r"must be a skfem.MeshTri"):
+        cs.fields.ElasticSolid("mesh", clamped="a", surface="b", young=1.0, poisson=0.3, density=1.0)
     solid = flag(cells=(6, 1))
     n = 2 * solid.meshes["force"].n_points
-    with pytest.raises(cs.NonFiniteError, match="not all finite"):
+    with pytest.raises(cs.errors.NonFiniteError, match="not all finite"):
         solid.advance(0.0, 0.1, hold(np.full(n, np.nan)))
     with pytest.raises(
-        (cs.SubsystemError, cs.NonFiniteError), match=r"did not converge|inside out|not finite|stiffness"
+        (cs.errors.SubsystemError, cs.errors.NonFiniteError), match=r"did not converge|inside out|not finite|stiffness"
     ):
         solid.advance(0.0, 10.0, hold(np.full(n, 1e9)))

@@ -13,14 +13,14 @@ import pytest
 from tests.fields.plates import CELLS, RUN, Plate, Still, system
 
 import cosolve as cs
-from cosolve.report.field_pictures import field_gif_html
+from cosolve.fields.pictures import field_gif_html
 
 #: A Python that has VTK (565 MB, so that nothing installs it): its reader is asked there.
 VTK = os.environ.get("COSOLVE_VTK_PYTHON", "")
 
 
 def written(path, **more):
-    return cs.simulate(system(), **RUN, **more, fields=cs.FieldFile(path, of="one", every=7))
+    return cs.simulate(system(), **RUN, **more, observers=[cs.fields.FieldFile(path, of="one", every=7)])
 
 
 def same(one, two):
@@ -41,12 +41,12 @@ def same(one, two):
 @pytest.mark.parametrize("compiled", [False, True])
 def test_chosen_macro_points_are_written_by_every_engine(tmp_path, compiled):
     files = [
-        cs.FieldFile(tmp_path / "one.vtkhdf", of="one", every=7),
-        cs.FieldFile(tmp_path / "two.vtkhdf", of="two", times=[0.72, 0.3, 0.31]),
+        cs.fields.FieldFile(tmp_path / "one.vtkhdf", of="one", every=7),
+        cs.fields.FieldFile(tmp_path / "two.vtkhdf", of="two", times=[0.72, 0.3, 0.31]),
     ]
-    result = cs.simulate(system(), **RUN, compiled=compiled, fields=files)
+    result = cs.simulate(system(), **RUN, compiled=compiled, observers=files)
     assert (result.stats.compiled_steps > 0) == compiled
-    one, two = cs.read_fields(tmp_path / "one.vtkhdf"), cs.read_fields(tmp_path / "two.vtkhdf")
+    one, two = cs.fields.read_fields(tmp_path / "one.vtkhdf"), cs.fields.read_fields(tmp_path / "two.vtkhdf")
     np.testing.assert_allclose(one.t, [0.0, 0.35, 0.7, 1.0], rtol=0, atol=1e-12)  # and the last
     np.testing.assert_allclose(two.t, [0.3, 0.35, 0.75], rtol=0, atol=1e-12)  # the next points of the grid
     assert (one.name, one.names) == ("one", ("pressure", "velocity", "rank"))
@@ -91,13 +91,13 @@ def test_the_rules_of_the_format(tmp_path):
 
 
 def test_points_that_stay_are_written_once(tmp_path):
-    file = cs.FieldFile(tmp_path / "still.vtkhdf", of="still")
-    cs.simulate(cs.System({"still": Still()}), t_end=1.0, method=cs.Jacobi(), step=0.1, fields=file)
+    file = cs.fields.FieldFile(tmp_path / "still.vtkhdf", of="still")
+    cs.simulate(cs.System({"still": Still()}), t_end=1.0, method=cs.Jacobi(), step=0.1, observers=[file])
     with h5py.File(tmp_path / "still.vtkhdf") as found:
         assert found["VTKHDF/Points"].shape == (4, 3)
         assert not found["VTKHDF/Steps/PointOffsets"][:].any()
         assert found["VTKHDF/PointData/n"].dtype == np.int64
-    assert [int(one.point_data["n"][0]) for one in cs.read_fields(file.path)] == list(range(11))
+    assert [int(one.point_data["n"][0]) for one in cs.fields.read_fields(file.path)] == list(range(11))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -105,13 +105,15 @@ def test_a_resumed_run_continues_its_file(tmp_path, compiled):
     """Also one whose files have gone on after the state that it is resumed from."""
     whole = tmp_path / "whole"
     whole.mkdir()
-    cs.simulate(system(), **RUN, compiled=compiled, fields=cs.FieldFile(whole / "one.vtkhdf", of="one", every=3))
-    file = cs.FieldFile(tmp_path / "one.vtkhdf", of="one", every=3)
-    with pytest.raises(cs.StepSizeError, match="max_steps"):
+    cs.simulate(
+        system(), **RUN, compiled=compiled, observers=[cs.fields.FieldFile(whole / "one.vtkhdf", of="one", every=3)]
+    )
+    file = cs.fields.FieldFile(tmp_path / "one.vtkhdf", of="one", every=3)
+    with pytest.raises(cs.errors.StepSizeError, match="max_steps"):
         cs.simulate(
-            system(), **RUN, compiled=compiled, fields=file, save=tmp_path / "run.h5", state_every=5, max_steps=14
+            system(), **RUN, compiled=compiled, observers=[file], save=tmp_path / "run.h5", state_every=5, max_steps=14
         )
-    assert len(cs.read_fields(file.path)) == 5  # 0, 3, ..., 12
+    assert len(cs.fields.read_fields(file.path)) == 5  # 0, 3, ..., 12
     moved = tmp_path / "moved"
     moved.mkdir()
     for path in tmp_path.glob("*.*"):
@@ -122,14 +124,14 @@ def test_a_resumed_run_continues_its_file(tmp_path, compiled):
 
 def test_a_stepper_writes_the_same_file_also_after_it_went_back(tmp_path):
     written(tmp_path / "whole.vtkhdf")
-    fields = cs.FieldFile(tmp_path / "stepped.vtkhdf", of="one", every=7)
-    with cs.Stepper(system(), **RUN, fields=fields) as stepper:
+    fields = cs.fields.FieldFile(tmp_path / "stepped.vtkhdf", of="one", every=7)
+    with cs.Stepper(system(), **RUN, observers=[fields]) as stepper:
         stepper.run_until(0.4)
         here = stepper.save()
         stepper.run_until(0.9)
-        assert len(cs.read_fields(fields.path)) == 3
+        assert len(cs.fields.read_fields(fields.path)) == 3
         stepper.restore(here)
-        assert len(cs.read_fields(fields.path)) == 2
+        assert len(cs.fields.read_fields(fields.path)) == 2
         stepper.run_until(1.0)
     assert same(tmp_path / "whole.vtkhdf", tmp_path / "stepped.vtkhdf")
 
@@ -145,7 +147,8 @@ def killed(root, steps):
         os.kill(os.getpid(), signal.SIGKILL)
     count(root, steps)
 vtkhdf._count = killed
-cs.simulate(system(), **RUN, save=sys.argv[2], state_every=1, fields=cs.FieldFile(sys.argv[1], of="one", every=7))
+file = cs.fields.FieldFile(sys.argv[1], of="one", every=7)
+cs.simulate(system(), **RUN, save=sys.argv[2], state_every=1, observers=[file])
 """
 
 
@@ -157,7 +160,7 @@ def test_killed_in_the_middle_of_writing(tmp_path):
         [sys.executable, "-c", KILLED, str(path), str(tmp_path / "run.h5")], cwd=Path(__file__).parents[2], timeout=300
     )
     assert done.returncode == -signal.SIGKILL
-    series = cs.read_fields(path)
+    series = cs.fields.read_fields(path)
     np.testing.assert_allclose(series.t, [0.0, 0.35], atol=1e-12)
     assert series[1].point_data["pressure"].shape == (11,)
     with pytest.raises(OSError, match="already open for write"):
@@ -177,7 +180,7 @@ def test_vtk_reads_steps_values_and_moving_points(tmp_path):
     told = subprocess.run(
         [VTK, str(reader), str(tmp_path / "one.vtkhdf")], capture_output=True, timeout=300, check=True
     )
-    found, series = json.loads(told.stdout), cs.read_fields(tmp_path / "one.vtkhdf")
+    found, series = json.loads(told.stdout), cs.fields.read_fields(tmp_path / "one.vtkhdf")
     assert found["times"] == series.t.tolist()
     for step, ours in zip(found["steps"], series, strict=True):
         assert step["types"] == [22, 22, 9]
@@ -193,14 +196,14 @@ def test_pictures(tmp_path):
     from matplotlib.figure import Figure
 
     written(tmp_path / "one.vtkhdf")
-    series = cs.read_fields(tmp_path / "one.vtkhdf")
-    drawn = cs.draw_field(Figure().subplots(), series[0], "rank")
+    series = cs.fields.read_fields(tmp_path / "one.vtkhdf")
+    drawn = cs.plot.draw_field(Figure().subplots(), series[0], "rank")
     assert len(drawn.get_array()) == 2 * 4 + 2
-    gif = cs.write_field_gif(tmp_path / "v.gif", series, "velocity", frames=3)
+    gif = cs.plot.write_field_gif(tmp_path / "v.gif", series, "velocity", frames=3)
     assert gif.read_bytes()[:6] == b"GIF89a"
     assert field_gif_html(series, "pressure", frames=1).startswith('<img alt="pressure" src="data:image/gif')
-    with pytest.raises(cs.SetupError, match="no field 'presure'; did you mean 'pressure'"):
-        cs.write_field_gif(tmp_path / "no.gif", series, "presure")
+    with pytest.raises(cs.errors.SetupError, match="no field 'presure'; did you mean 'pressure'"):
+        cs.plot.write_field_gif(tmp_path / "no.gif", series, "presure")
 
 
 def test_sentences(tmp_path):
@@ -209,37 +212,37 @@ def test_sentences(tmp_path):
     alone = cs.System({"tank": tank})
     alone.set("tank.q", 0.0)
     for fields, sentence in (
-        (cs.FieldFile(path, of="on"), "no subsystem 'on'; did you mean 'one'"),
-        ([cs.FieldFile(path, of="one"), cs.FieldFile(path, of="two")], "is given twice"),
-        ("one.vtkhdf", "FieldFile objects"),
-        (cs.FieldFile(tmp_path / "no" / "one.vtkhdf", of="one"), "does not exist"),
+        ([cs.fields.FieldFile(path, of="on")], "no subsystem 'on'; did you mean 'one'"),
+        ([cs.fields.FieldFile(path, of="one"), cs.fields.FieldFile(path, of="two")], "is given twice"),
+        ("one.vtkhdf", "list of Observer objects"),
+        ([cs.fields.FieldFile(tmp_path / "no" / "one.vtkhdf", of="one")], "does not exist"),
     ):
-        with pytest.raises((cs.SetupError, cs.OutputFileError), match=sentence):
-            cs.simulate(system(), **RUN, fields=fields)
-    with pytest.raises(cs.SetupError, match=r"'tank' \(Linear\) shows no fields"):
-        cs.simulate(alone, **RUN, fields=cs.FieldFile(path, of="tank"))
-    with pytest.raises(cs.SetupError, match=r"end in \.vtkhdf"):
-        cs.FieldFile("one.vtu", of="one")
-    with pytest.raises(cs.SetupError, match="times are finite"):
-        cs.FieldFile(path, of="one", times=[0.0, np.nan])
-    with pytest.raises(cs.SetupError, match="there is no file"):
-        cs.read_fields(path)
+        with pytest.raises((cs.errors.SetupError, cs.errors.OutputFileError), match=sentence):
+            cs.simulate(system(), **RUN, observers=fields)
+    with pytest.raises(cs.errors.SetupError, match=r"'tank' \(Linear\) shows no fields"):
+        cs.simulate(alone, **RUN, observers=[cs.fields.FieldFile(path, of="tank")])
+    with pytest.raises(cs.errors.SetupError, match=r"end in \.vtkhdf"):
+        cs.fields.FieldFile("one.vtu", of="one")
+    with pytest.raises(cs.errors.SetupError, match="times are finite"):
+        cs.fields.FieldFile(path, of="one", times=[0.0, np.nan])
+    with pytest.raises(cs.errors.SetupError, match="there is no file"):
+        cs.fields.read_fields(path)
     with h5py.File(tmp_path / "other.hdf", "w"):
         pass
-    with pytest.raises(cs.SetupError, match="not of the kind VTKHDF"):
-        cs.read_fields(tmp_path / "other.hdf")
+    with pytest.raises(cs.errors.SetupError, match="not of the kind VTKHDF"):
+        cs.fields.read_fields(tmp_path / "other.hdf")
 
 
 def test_a_mesh_that_changes_ends_the_run_with_what_there_is(tmp_path):
     class Torn(Still):
         def snapshot(self):
             cells = np.array([[0, 1, 2, 3]]) if self.n < 3 else np.array([[0, 2, 1, 3]])
-            return cs.FieldSnapshot(self.points, {"tetra": cells}, {"n": np.full(4, self.n)})
+            return cs.fields.FieldSnapshot(self.points, {"tetra": cells}, {"n": np.full(4, self.n)})
 
-    file = cs.FieldFile(tmp_path / "torn.vtkhdf", of="torn")
+    file = cs.fields.FieldFile(tmp_path / "torn.vtkhdf", of="torn")
     with pytest.raises(
-        cs.SimulationError, match=r"fields of 'torn' could not be written at t = 0.3.*one mesh"
+        cs.errors.SimulationError, match=r"fields of 'torn' could not be written at t = 0.3.*one mesh"
     ) as caught:
-        cs.simulate(cs.System({"torn": Torn()}), t_end=1.0, method=cs.Jacobi(), step=0.1, fields=file)
+        cs.simulate(cs.System({"torn": Torn()}), t_end=1.0, method=cs.Jacobi(), step=0.1, observers=[file])
     assert len(caught.value.result.t) == 4
-    assert len(cs.read_fields(file.path)) == 3
+    assert len(cs.fields.read_fields(file.path)) == 3

@@ -46,12 +46,30 @@ def test_a_field_that_is_zero_has_converged() -> None:
     assert not run["zero.u"].any()
 
 
+def test_the_norm_of_the_source() -> None:
+    """Eq. 2.83 of Sicklinger (2014): the 2-norm of a field's residual over sqrt(n), in its unit, whatever its size."""
+    c = np.array([3000.0, -4000.0, 0.0, 50.0])
+    one = cs.Static(lambda t, w: 0.5 * w + c * t, inputs=[("w", 4)], outputs=[("u", 4)])
+    same = cs.Static(lambda t, u: u, inputs=[("u", 4)], outputs=[("w", 4)])
+    system = cs.System({"one": one, "same": same})
+    system.connect("one.u", "same.u")
+    system.connect("same.w", "one.w")
+    tol = 1e-3
+    run = cs.simulate(system, t_end=1.0, method=method(tol=tol, norm="fields", absolute=True), step=1.0)
+    norms = np.array(run.residual_norms[0])
+    assert norms[0] == pytest.approx(np.linalg.norm(c) / 2)  # from 0 at the start to c in the first sweep
+    assert norms[1:] == pytest.approx(0.5 * norms[:-1], rel=1e-6)
+    assert norms[-1] <= tol < norms[-2]
+    error = run["one.u"][-1] - 2 * c
+    assert np.linalg.norm(error) / 2 == pytest.approx(norms[-1], rel=1e-4)  # what the sweeps to come would add
+
+
 def test_what_cannot_work_is_said() -> None:
-    with pytest.raises(cs.SetupError, match="norm must be"):
+    with pytest.raises(cs.errors.SetupError, match="norm must be"):
         cs.Implicit(norm="largest")
     one, two = (cs.Linear([[-1]], [[1]], [[1]], x0=[x], inputs=["f"], outputs=["x"]) for x in (0, 1))
     system = cs.System({"one": one, "two": two})
     system.connect("one.x", "two.f")
     system.connect("two.x", "one.f")
-    with pytest.raises(cs.SetupError, match="norms of whole fields belong to the readable engine"):
+    with pytest.raises(cs.errors.SetupError, match="norms of whole fields belong to the Python engine"):
         cs.simulate(system, t_end=1.0, method=cs.Implicit(norm="fields"), step=0.1, compiled=True)

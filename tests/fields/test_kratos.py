@@ -15,8 +15,8 @@ real = pytest.mark.skipif(importlib.util.find_spec("KratosMultiphysics") is None
 @pytest.mark.covers("FS-20")
 def test_a_missing_kratos_is_named_with_what_would_help(monkeypatch):
     monkeypatch.setitem(sys.modules, "KratosMultiphysics", None)
-    with pytest.raises(cs.SetupError, match=r"KratosMultiphysics, which is not installed; pip install"):
-        cs.Kratos(None, "Structure", takes={}, gives={})
+    with pytest.raises(cs.errors.SetupError, match=r"KratosMultiphysics, which is not installed; pip install"):
+        cs.fields.Kratos(None, "Structure", takes={}, gives={})
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +62,11 @@ def test_meshes_of_the_ports_are_the_wet_sides(pair):
 def test_wrong_steps_and_names_are_refused(pair):
     flap = pair["flap"]
     n = len(flap.start(0.0))
-    with pytest.raises(cs.SubsystemError, match="make the macro step a whole number of its time steps"):
+    with pytest.raises(cs.errors.SubsystemError, match="make the macro step a whole number of its time steps"):
         flap.advance(0.0, 0.25, lambda t: np.zeros(n))
     flap.start(0.0)
-    with pytest.raises(cs.SetupError, match="stage must be an AnalysisStage, not an object of type str"):
-        cs.Kratos("Structure.json", "Structure", takes={}, gives={})
+    with pytest.raises(cs.errors.SetupError, match="stage must be an AnalysisStage, not an object of type str"):
+        cs.fields.Kratos("Structure.json", "Structure", takes={}, gives={})
 
 
 @real

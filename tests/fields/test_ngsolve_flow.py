@@ -6,15 +6,15 @@ from examples.turek_hron.model import CASES, REFERENCE, fluid
 
 import cosolve as cs
 from cosolve.fields import ngsolve_flow
-from cosolve.run.codec import from_bytes, to_bytes
 from cosolve.signal.polynomial import Polynomial
+from cosolve.state.codec import from_bytes, to_bytes
 
 COARSE = 0.5
 H = 0.0025
 
 
 @pytest.fixture(scope="module")
-def flow() -> cs.NgsFlow:
+def flow() -> cs.fields.NgsFlow:
     """FSI3 on about 900 triangles."""
     return fluid(CASES["FSI3"], COARSE)
 
@@ -23,7 +23,7 @@ def hold(values: np.ndarray) -> Polynomial:
     return Polynomial(0.0, 1.0, np.array([values]))
 
 
-def swing(flow: cs.NgsFlow, size: float) -> np.ndarray:
+def swing(flow: cs.fields.NgsFlow, size: float) -> np.ndarray:
     """A bend of the flag, up at its end."""
     x = flow.meshes["displacement"].points[:, 0]
     return np.column_stack([np.zeros_like(x), size * ((x - x.min()) / np.ptp(x)) ** 2]).ravel()
@@ -45,7 +45,7 @@ def test_the_compiled_equations_are_those_of_the_symbolic_form() -> None:
     face = Rectangle(1.0, 1.0).Face()
     face.edges.name = "side"
     mesh = ng.Mesh(OCCGeometry(face, dim=2).GenerateMesh(maxh=0.4))
-    square = cs.NgsFlow(mesh, density=3.0, viscosity=0.7, inflow={"side": ng.CF((0, 0))}, body="side")
+    square = cs.fields.NgsFlow(mesh, density=3.0, viscosity=0.7, inflow={"side": ng.CF((0, 0))}, body="side")
     n = square.space.n
     rng = np.random.default_rng(2)
     x, w, past = (rng.standard_normal(k) for k in (square._size, 2 * n, 2 * n))
@@ -70,10 +70,10 @@ def test_the_compiled_equations_are_those_of_the_symbolic_form() -> None:
     assert found == pytest.approx(expected.vec.FV().NumPy(), rel=1e-11, abs=1e-11)
 
 
-def test_nodal_forces_sum_to_the_force_on_the_body(flow: cs.NgsFlow) -> None:
+def test_nodal_forces_sum_to_the_force_on_the_body(flow: cs.fields.NgsFlow) -> None:
     import ngsolve as ng
 
-    only = cs.NgsFlow(
+    only = cs.fields.NgsFlow(
         flow.mesh,
         density=1000.0,
         viscosity=1.0,
@@ -88,7 +88,7 @@ def test_nodal_forces_sum_to_the_force_on_the_body(flow: cs.NgsFlow) -> None:
 
 @pytest.mark.covers("FS-08")
 def test_a_step_that_is_repeated_has_the_same_bits_here_and_elsewhere(
-    flow: cs.NgsFlow, monkeypatch: pytest.MonkeyPatch
+    flow: cs.fields.NgsFlow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where steps ask for new matrices, here nearly all of them: which one a step has is part of the state."""
     monkeypatch.setattr(ngsolve_flow, "_SLOW", 0.02)
@@ -118,7 +118,7 @@ def test_a_step_that_is_repeated_has_the_same_bits_here_and_elsewhere(
     assert other.advance(5 * H, 6 * H, hold(swing(flow, 0.014))).tobytes() == second.tobytes()
 
 
-def test_runs_can_start_in_motion(flow: cs.NgsFlow) -> None:
+def test_runs_can_start_in_motion(flow: cs.fields.NgsFlow) -> None:
     """From two points of a run the next one is found nearly as in that run (which knows one more)."""
     flow.start(0.0)
     seen = []
@@ -139,7 +139,7 @@ def test_runs_can_start_in_motion(flow: cs.NgsFlow) -> None:
     assert again == pytest.approx(y, rel=1e-4, abs=1e-4 * np.abs(y).max())
 
 
-def test_a_snapshot_shows_flow_and_mesh(flow: cs.NgsFlow) -> None:
+def test_a_snapshot_shows_flow_and_mesh(flow: cs.fields.NgsFlow) -> None:
     flow.start(0.0)
     flow.advance(0.0, H, hold(swing(flow, 0.01)))
     seen = flow.snapshot()
@@ -151,34 +151,38 @@ def test_a_snapshot_shows_flow_and_mesh(flow: cs.NgsFlow) -> None:
 
 
 @pytest.mark.covers("FS-20")
-def test_what_cannot_work_is_said(flow: cs.NgsFlow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_work_is_said(flow: cs.fields.NgsFlow, monkeypatch: pytest.MonkeyPatch) -> None:
     import ngsolve as ng
 
     options = {"density": 1.0, "viscosity": 1.0, "inflow": {"inlet": ng.CF((1, 0))}, "no_slip": "wall"}
-    with pytest.raises(cs.SetupError, match=r"no_slip names the boundary 'wal'"):
-        cs.NgsFlow(flow.mesh, **{**options, "no_slip": "wal"})
-    with pytest.raises(cs.SetupError, match="the boundary 'wall' has two roles"):
-        cs.NgsFlow(flow.mesh, **options, surface="wall")
-    with pytest.raises(cs.SetupError, match="name a surface or a body"):
-        cs.NgsFlow(flow.mesh, **options)
-    with pytest.raises(cs.SetupError, match="viscosity"):
-        cs.NgsFlow(flow.mesh, **{**options, "viscosity": 0.0})
-    with pytest.raises(cs.SetupError, match="inflow on 'inlet' is no velocity"):
-        cs.NgsFlow(flow.mesh, **{**options, "inflow": {"inlet": ng.CF(1)}})
+    with pytest.raises(cs.errors.SetupError, match=r"no_slip names the boundary 'wal'"):
+        cs.fields.NgsFlow(flow.mesh, **{**options, "no_slip": "wal"})
+    with pytest.raises(cs.errors.SetupError, match="the boundary 'wall' has two roles"):
+        cs.fields.NgsFlow(flow.mesh, **options, surface="wall")
+    with pytest.raises(cs.errors.SetupError, match="name a surface or a body"):
+        cs.fields.NgsFlow(flow.mesh, **options)
+    with pytest.raises(cs.errors.SetupError, match="viscosity"):
+        cs.fields.NgsFlow(flow.mesh, **{**options, "viscosity": 0.0})
+    with pytest.raises(cs.errors.SetupError, match="inflow on 'inlet' is no velocity"):
+        cs.fields.NgsFlow(flow.mesh, **{**options, "inflow": {"inlet": ng.CF(1)}})
     flow.start(0.0)
-    with pytest.raises(cs.SubsystemError, match=r"up to 0\.3 m\) turns a triangle of the flow's mesh inside out"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"up to 0\.3 m\) turns a triangle of the flow's mesh inside out"
+    ):
         flow.advance(0.0, H, hold(swing(flow, 0.3)))
     bad = swing(flow, 0.0)
     bad[3] = np.inf
-    with pytest.raises(cs.NonFiniteError, match="at point 1 of its surface"):
+    with pytest.raises(cs.errors.NonFiniteError, match="at point 1 of its surface"):
         flow.advance(0.0, H, hold(bad))
-    with pytest.raises(cs.SetupError, match="two values at each of the"):
+    with pytest.raises(cs.errors.SetupError, match="two values at each of the"):
         flow.advance(0.0, H, hold(np.zeros(4)))
     flow.advance(0.0, H, hold(swing(flow, 0.0)))
     monkeypatch.setattr(flow, "most", 1)
-    with pytest.raises(cs.SubsystemError, match=r"did not converge in 1 iterations in the step from t = 0\.0025"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"did not converge in 1 iterations in the step from t = 0\.0025"
+    ):
         flow.advance(H, 2 * H, hold(swing(flow, 0.05)))
-    with pytest.raises(cs.SetupError, match=r"set_start takes velocities of the shape"):
+    with pytest.raises(cs.errors.SetupError, match=r"set_start takes velocities of the shape"):
         flow.set_start(H, (np.zeros(3), np.zeros(3)), (np.zeros(3), np.zeros(3)))
 
 

@@ -67,7 +67,7 @@ def test_values_at_the_end_of_a_field_win_and_are_cut_off_again(tmp_path, format
     path.write_bytes(before)
     assert np.array_equal(FoamFile(path).patch_field("wall", 3, 2), [[1, 2, 3], [1, 2, 3]])
     path.write_bytes((written[: len(head)] + written[length:])[:-30])
-    with pytest.raises(cs.SubsystemError, match="is incomplete"):
+    with pytest.raises(cs.errors.SubsystemError, match="is incomplete"):
         FoamFile(path).patch_field("wall", 3, 2)
 
 
@@ -109,7 +109,7 @@ def same_digits(one: np.ndarray, other: np.ndarray) -> bool:
 def test_steps_in_processes_of_their_own_are_those_of_one_process(tmp_path):
     """History of the second-order scheme included; a trial between them leaves no trace."""
     write_case(tmp_path / "case", **SMALL)
-    flow = cs.OpenFoam(tmp_path / "case", "cylinder", density=1.0, rigid=True, timeout=120.0)
+    flow = cs.fields.OpenFoam(tmp_path / "case", "cylinder", density=1.0, rigid=True, timeout=120.0)
     flow.start(0.0)
     times = H * np.arange(5)
     heights = 0.02 * np.sin(20 * times)
@@ -137,7 +137,7 @@ def test_points_of_the_patch_move_as_told_in_both_formats(tmp_path):
         write_case(case, **SMALL)
         control = case / "system" / "controlDict"
         control.write_text(control.read_text() + f"writeFormat {format};\n")
-        flow = cs.OpenFoam(case, "cylinder", density=1.0, timeout=120.0)
+        flow = cs.fields.OpenFoam(case, "cylinder", density=1.0, timeout=120.0)
         mesh = flow.meshes["displacement"]
         assert np.allclose(np.linalg.norm(mesh.points, axis=1), 0.5)
         assert (mesh.n_points, mesh.n_cells) == (32, 32)
@@ -190,9 +190,9 @@ def write_cube(case: Path, cells: int = 3) -> None:
 @pytest.mark.slow
 @pytest.mark.covers("FS-08", "FS-14")
 def test_a_body_in_space_is_pushed_and_turned_and_its_steps_are_repeated(tmp_path):
-    """Three values per point of the surface, in and out; a trial between two crossings leaves no trace."""
+    """Three values per point of the surface, in and out; a trial between two subsystem steps leaves no trace."""
     write_cube(tmp_path / "case")
-    flow = cs.OpenFoam(tmp_path / "case", "cube", density=2.0, timeout=120.0)
+    flow = cs.fields.OpenFoam(tmp_path / "case", "cube", density=2.0, timeout=120.0)
     mesh = flow.meshes["force"]
     assert (mesh.points.shape, mesh.n_cells) == ((56, 3), 54)
     x, y, z = mesh.points.T
@@ -216,7 +216,7 @@ def test_a_body_in_space_is_pushed_and_turned_and_its_steps_are_repeated(tmp_pat
 @pytest.mark.covers("FS-14")
 def test_a_body_that_moves_as_one_in_space_is_that_of_one_process(tmp_path):
     write_cube(tmp_path / "case")
-    flow = cs.OpenFoam(tmp_path / "case", "cube", density=1.0, rigid=True, timeout=120.0)
+    flow = cs.fields.OpenFoam(tmp_path / "case", "cube", density=1.0, rigid=True, timeout=120.0)
     assert flow.start(0.0).size == 3
     times = H * np.arange(5)
     places = 0.02 * np.column_stack([times, np.sin(20 * times), np.cos(15 * times) - 1.0])
@@ -233,14 +233,14 @@ def test_a_body_that_moves_as_one_in_space_is_that_of_one_process(tmp_path):
 @pytest.mark.slow
 @pytest.mark.covers("FS-14")
 def test_a_coupled_cylinder_is_that_of_one_process(tmp_path):
-    """200 macro steps with iterations; what the flow was told in the crossings that count goes to one process."""
+    """200 macro steps with iterations; what the flow was told in the subsystem steps that count goes to one process."""
     parameters = Cylinder()
     system = cylinder_system(tmp_path / "case", parameters)
     flow = system.subsystems["flow"]
-    told, cross = {(0.0, 0.0): 0.0}, flow.advance
+    told, original = {(0.0, 0.0): 0.0}, flow.advance
 
     def advance(t0, t1, u):
-        force = cross(t0, t1, u)
+        force = original(t0, t1, u)
         told[tuple(force)] = float(u(t1)[1])
         return force
 

@@ -34,12 +34,12 @@ def place(tmp_path, monkeypatch):
 
 def calculix(place, **more):
     deck = write_triangle(place / "one.inp", more.pop("procedure", "*DYNAMIC, DIRECT"))
-    return cs.CalculiX(deck, "EDGE", program=place / "bin" / "ccx", **more)
+    return cs.fields.CalculiX(deck, "EDGE", program=place / "bin" / "ccx", **more)
 
 
 def openfoam(place, **more):
     case = write_box(place / "case")
-    return cs.OpenFoam(case, "wall", density=1.0, application=place / "bin" / "pimpleFoam", **more)
+    return cs.fields.OpenFoam(case, "wall", density=1.0, application=place / "bin" / "pimpleFoam", **more)
 
 
 SOLVERS = pytest.mark.parametrize("solver", [calculix, openfoam])
@@ -72,7 +72,7 @@ def test_a_repeated_step_has_the_same_bits_and_states_stay_usable(place, solver)
     assert np.array_equal(subsystem.advance(0.0, H, held(n, 1.0)), once)
     assert not np.array_equal(once, other)
     two = subsystem.advance(H, 2 * H, held(n, 1.0))
-    subsystem.restore(after)  # of another crossing that came to the same place
+    subsystem.restore(after)  # of another advancing over that came to the same place
     assert np.array_equal(subsystem.advance(H, 2 * H, held(n, 1.0)), two)
     assert np.array_equal(subsystem.start(0.0), np.zeros(n))
     assert np.array_equal(subsystem.advance(0.0, H, held(n, 1.0)), once), "a new run begins at the beginning"
@@ -93,7 +93,7 @@ def test_a_state_goes_through_a_file_into_another_subsystem(place, solver):
 
 
 @SOLVERS
-def test_only_states_that_somebody_holds_stay_on_disk(place, solver):
+def test_only_states_that_are_held_stay_on_disk(place, solver):
     subsystem = solver(place)
     n = len(subsystem.start(0.0))
     for k in range(6):
@@ -106,8 +106,8 @@ def test_only_states_that_somebody_holds_stay_on_disk(place, solver):
 
 
 FAILURES = {
-    "fail": "ended with exit code 3; its last words: reading the mesh / negative Jacobian in element 17",
-    "killed": r"was ended \(signal 9, SIGKILL\); its last words: working",
+    "fail": "ended with exit code 3; its last output: reading the mesh / negative Jacobian in element 17",
+    "killed": r"was ended \(signal 9, SIGKILL\); its last output: working",
     "hang": "was not ready within 2 s and was ended.*; raise timeout",
     "nothing": "ended well but wrote no",
     "half": "ends in the middle|is incomplete",
@@ -120,16 +120,16 @@ FAILURES = {
 @SOLVERS
 def test_a_solver_that_fails_ends_the_run_with_a_sentence_and_the_result_so_far(place, monkeypatch, solver, mode):
     monkeypatch.setenv("FAKE", mode)
-    crossed = 0 if mode == "hang" else 2  # steps that go well; those before a hang might be late themselves
-    monkeypatch.setenv("FAKE_FROM", str(crossed * H + H / 2))
+    advanced = 0 if mode == "hang" else 2  # steps that go well; those before a hang might be late themselves
+    monkeypatch.setenv("FAKE_FROM", str(advanced * H + H / 2))
     monkeypatch.setenv("FAKE_PID", str(place / "pid"))
     subsystem = solver(place, timeout=2.0 if mode == "hang" else 60.0)
     system = coupled(subsystem)
-    with pytest.raises(cs.SimulationError, match=FAILURES[mode]) as caught:
+    with pytest.raises(cs.errors.SimulationError, match=FAILURES[mode]) as caught:
         cs.simulate(system, t_end=0.5, method=cs.Jacobi(), step=H)
     assert "\n" not in str(caught.value)
     assert caught.value.subsystem == "solver"
-    assert np.allclose(caught.value.result.t, H * np.arange(crossed + 1))
+    assert np.allclose(caught.value.result.t, H * np.arange(advanced + 1))
     if (place / "pid").exists():  # a busy machine may not have come so far within 2 s
         assert processes.ends(int((place / "pid").read_text()))
     del subsystem, system, caught
@@ -142,7 +142,7 @@ def test_a_solid_without_restart_file_cannot_go_on(place, monkeypatch):
     monkeypatch.setenv("FAKE", "no restart")
     solid = calculix(place)
     solid.start(0.0)
-    with pytest.raises(cs.SubsystemError, match=r"no restart file job\.rout"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"no restart file job\.rout"):
         solid.advance(0.0, H, held(4, 1.0))
 
 
@@ -154,7 +154,7 @@ def test_a_failed_trial_can_be_repeated_with_other_inputs(place, monkeypatch):
     flow.advance(0.0, H, held(4, 1.0))
     state = flow.save()
     monkeypatch.setenv("FAKE", "fail")
-    with pytest.raises(cs.SubsystemError, match="exit code 3"):
+    with pytest.raises(cs.errors.SubsystemError, match="exit code 3"):
         flow.advance(H, 2 * H, held(4, 1.0))
     monkeypatch.delenv("FAKE")
     flow.restore(state)
@@ -166,10 +166,12 @@ def test_a_failed_trial_can_be_repeated_with_other_inputs(place, monkeypatch):
 @pytest.mark.covers("FS-20")
 def test_missing_programs_are_named_with_what_would_help(place, monkeypatch):
     monkeypatch.setenv("PATH", str(place))
-    with pytest.raises(cs.SetupError, match=r"'ccx' is not there; install CalculiX .*apt install calculix-ccx"):
-        cs.CalculiX(write_triangle(place / "one.inp"), "EDGE")
-    with pytest.raises(cs.SetupError, match=r"'pimpleFoam' is not there; install OpenFOAM .*apt install openfoam"):
-        cs.OpenFoam(write_box(place / "case"), "wall")
+    with pytest.raises(cs.errors.SetupError, match=r"'ccx' is not there; install CalculiX .*apt install calculix-ccx"):
+        cs.fields.CalculiX(write_triangle(place / "one.inp"), "EDGE")
+    with pytest.raises(
+        cs.errors.SetupError, match=r"'pimpleFoam' is not there; install OpenFOAM .*apt install openfoam"
+    ):
+        cs.fields.OpenFoam(write_box(place / "case"), "wall")
     assert not list((place / "work").iterdir())
 
 
@@ -184,7 +186,7 @@ def test_a_killed_run_takes_its_solver_along(place):
         pytest.skip("setpriv is missing")
     script = (
         "import sys, numpy as np, cosolve as cs\n"
-        "solid = cs.CalculiX(sys.argv[1], 'EDGE', program=sys.argv[2], keep=sys.argv[3])\n"
+        "solid = cs.fields.CalculiX(sys.argv[1], 'EDGE', program=sys.argv[2], keep=sys.argv[3])\n"
         "solid.start(0.0)\n"
         "solid.advance(0.0, 0.1, lambda t: np.zeros(4))\n"
     )
@@ -204,18 +206,18 @@ def test_a_kept_folder_holds_the_last_files(place):
     solid.close()
     assert "*CLOAD" in (place / "kept" / "job.inp").read_text()
     assert (place / "kept" / "log.ccx").exists()
-    with pytest.raises(cs.SetupError, match="is there already; name a folder that is new or empty"):
+    with pytest.raises(cs.errors.SetupError, match="is there already; name a folder that is new or empty"):
         calculix(place, keep=place / "kept").start(0.0)
 
 
 def test_a_case_that_cannot_be_coupled_is_refused(place):
-    with pytest.raises(cs.SetupError, match="has no patch 'flag'; it has wall, across, sides"):
-        cs.OpenFoam(write_box(place / "case"), "flag", application=place / "bin" / "pimpleFoam")
-    with pytest.raises(cs.SetupError, match=r"no OpenFOAM case: it has no system/controlDict"):
-        cs.OpenFoam(place, "wall")
+    with pytest.raises(cs.errors.SetupError, match="has no patch 'flag'; it has wall, across, sides"):
+        cs.fields.OpenFoam(write_box(place / "case"), "flag", application=place / "bin" / "pimpleFoam")
+    with pytest.raises(cs.errors.SetupError, match=r"no OpenFOAM case: it has no system/controlDict"):
+        cs.fields.OpenFoam(place, "wall")
     (place / "case" / "0" / "pointDisplacement").unlink()
-    with pytest.raises(cs.SetupError, match=r"no time directory with a field pointDisplacement"):
-        cs.OpenFoam(place / "case", "wall", application=place / "bin" / "pimpleFoam")
+    with pytest.raises(cs.errors.SetupError, match=r"no time directory with a field pointDisplacement"):
+        cs.fields.OpenFoam(place / "case", "wall", application=place / "bin" / "pimpleFoam")
 
 
 def test_long_macro_steps_are_divided_into_steps_of_the_case(place):

@@ -56,7 +56,7 @@ def test_a_coupled_run_that_is_resumed_has_the_same_bits(tmp_path: Path) -> None
     run["startup"] = startup
     whole = cs.simulate(joined, **run)
     file = tmp_path / "run.h5"
-    with pytest.raises(cs.SimulationError, match="max_steps"):
+    with pytest.raises(cs.errors.SimulationError, match="max_steps"):
         cs.simulate(joined, **run, save=file, state_every=3, max_steps=3)
     resumed = cs.resume(file, system(CASE, 0.5), startup=startup, max_steps=100)
     assert len(resumed.t) == len(whole.t) == 7
@@ -74,7 +74,9 @@ def test_a_flow_that_fails_ends_the_run_with_a_sentence_and_keeps_the_result(coa
     shape = np.column_stack([np.zeros_like(x), ((x - x.min()) / np.ptp(x)) ** 2]).ravel()
     alone = cs.System({"fluid": flow})
     alone.set("fluid.displacement", lambda t: 0.5 * t * shape)
-    with pytest.raises(cs.SubsystemError, match=r"'fluid'.*turns a triangle of the flow's mesh inside out") as caught:
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"'fluid'.*turns a triangle of the flow's mesh inside out"
+    ) as caught:
         cs.simulate(alone, t_end=0.5, method=cs.Jacobi(degree=0), step=0.05)
     assert caught.value.subsystem == "fluid"
     assert len(caught.value.result.t) >= 3
@@ -104,8 +106,8 @@ def test_the_table_gives_the_published_values_beside_those_of_the_run() -> None:
 @pytest.mark.slow
 @pytest.mark.covers("FS-02")
 def test_the_flag_alone_swings_as_published(tmp_path: Path) -> None:
-    """The motion beats, so an amplitude belongs to a window. That of a prototype (65.05 mm, window unknown) is half of
-    the range of the first three seconds, a window that was looked for; single periods have 64.5 to 64.7 mm.
+    """The motion beats, so an amplitude belongs to a window. The reference code's (65.05 mm, window unknown) is half
+    of the range of the first three seconds, a window that was looked for; single periods have 64.5 to 64.7 mm.
     """
     case = CASES["CSM3"]
     result = run_in_time(case, system(case), tmp_path / "run.h5", case.t_end, case.step)
@@ -178,7 +180,7 @@ def other_triangles(request: pytest.FixtureRequest) -> str:
     if request.param == "dolfinx":
         try:
             find_python("dolfinx", "install it")
-        except cs.SetupError as missing:
+        except cs.errors.SetupError as missing:
             pytest.skip(f"no dolfinx here: {missing}")
     return str(request.param)
 
@@ -299,7 +301,7 @@ def test_a_killed_run_goes_on_in_another_process_with_the_same_bits(tmp_path: Pa
     part = tmp_path / "part"
     part.mkdir()
     signals = [SIGNALS[name][0] for name in REFERENCE["FSI3"]]
-    with pytest.raises(cs.SimulationError, match="max_steps"):
+    with pytest.raises(cs.errors.SimulationError, match="max_steps"):
         cs.simulate(
             joined,
             t_start=10.0,

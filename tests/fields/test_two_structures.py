@@ -7,7 +7,7 @@ from scipy.linalg import expm
 import cosolve as cs
 
 
-class Channel(cs.FieldSubsystem):
+class Channel(cs.fields.FieldSubsystem):
     """A one-dimensional flow of an incompressible fluid between two flexible walls in one channel.
 
     Displacements of the walls in, pressures on them out; the flow rate is given at the inlet, the pressure at the
@@ -26,7 +26,9 @@ class Channel(cs.FieldSubsystem):
         #: flow rate from the rates of the walls, and pressure from the rates of the flow
         self.to_flow, self.to_pressure = -sums, self.density / self.area * sums.T
         self.meshes = {
-            f"{port}{k}": cs.Mesh.line(self.x[s], name=f"wall {k}") for k, s in enumerate(self.walls) for port in "wp"
+            f"{port}{k}": cs.mapping.Mesh.line(self.x[s], name=f"wall {k}")
+            for k, s in enumerate(self.walls)
+            for port in "wp"
         }
 
     def inlet(self, t):
@@ -53,7 +55,7 @@ class Channel(cs.FieldSubsystem):
         self.w, self.q = state
 
     def snapshot(self):
-        return cs.FieldSnapshot(
+        return cs.fields.FieldSnapshot(
             np.column_stack([self.x, self.w]),
             {"line": np.column_stack([np.arange(len(self.x) - 1), np.arange(1, len(self.x))])},
             {"flow rate": self.q.copy()},
@@ -132,7 +134,7 @@ def test_two_walls_in_one_channel_agree_with_the_monolithic_solution(corrector):
     assert abs(found - expected).max() < 1e-6 * abs(expected).max()
     assert result.iterations[1:].mean() < (12 if corrector is not cs.Anderson else 25)
     plain = cs.Implicit(degree=0, tol=1e-9, corrector=cs.Relaxation(1.0), sweep="gauss-seidel")
-    with pytest.raises(cs.SimulationError):
+    with pytest.raises(cs.errors.SimulationError):
         cs.simulate(system, t_end=STEPS * H, method=plain, step=H)
 
 

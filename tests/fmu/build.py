@@ -1,4 +1,4 @@
-"""Builds the FMUs of the tests from the C sources next door, for FMI 2.0 and 3.0, with the system's compiler.
+"""Builds the FMUs of the tests from the C sources beside it, for FMI 2.0 and 3.0, with the system's compiler.
 
     from tests.fmu.build import fmu
     path = fmu("mass_force", fmi=2)        # built when first asked for, then taken from the temporary folder

@@ -1,4 +1,4 @@
-"""Model-exchange FMUs with events of every kind, for the tests next door."""
+"""Model-exchange FMUs with events of every kind, for the tests beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives as other tools pack them, and as nobody should: unpacked safely, or refused in one true sentence."""
+"""Archives as other tools pack them, and damaged ones: unpacked safely, or refused in one true sentence."""
 
 import os
 import socket
@@ -30,7 +30,7 @@ def packed(file: Path, *entries, description=DESCRIPTION) -> Path:
 
 
 def refusal(file, call=archive.unpack) -> str:
-    with pytest.raises(cs.SetupError) as error:
+    with pytest.raises(cs.errors.SetupError) as error:
         call(file)
     text = str(error.value)
     assert "\n" not in text
@@ -158,7 +158,7 @@ from cosolve.io import load_system
 from cosolve.run import Snapshot
 
 for path in sys.argv[1:]:
-    for read in (cs.load_fmu, cs.inspect_fmu, cs.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):
+    for read in (cs.load_fmu, cs.fmi.inspect_fmu, cs.fmi.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):
         try:
             read(path)
         except cs.CosolveError as error:
@@ -185,7 +185,7 @@ def test_devices_pipes_and_sockets_are_refused_at_once(tmp_path, monkeypatch):
     "path", ["a\0b.fmu", "x" * 5000, "\ud800.fmu", "a/" * 3000 + "x.ssp"], ids=["NUL", "x", "half", "/"]
 )
 def test_texts_that_are_no_path(path):
-    for read in (cs.load_fmu, cs.inspect_fmu, cs.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):
+    for read in (cs.load_fmu, cs.fmi.inspect_fmu, cs.fmi.read_ssp, load_system, lambda p: Snapshot.read(Path(p))):
         assert any(word in refusal(path, read) for word in ("not a path", "cannot be read: File name too long"))
 
 
@@ -249,7 +249,7 @@ def test_no_library_outside_the_archive_is_loaded(tmp_path, kind):
     text = refusal(file, cs.load_fmu)
     assert "a.fmu" in text
     assert "modelIdentifier" in text
-    with pytest.raises(cs.SetupError, match="model identifier"):
+    with pytest.raises(cs.errors.SetupError, match="model identifier"):
         archive.library(archive.unpack(file), 2, identifier)
     assert not (tmp_path / "loaded").exists()
 
@@ -260,7 +260,7 @@ def test_the_file_that_was_asked_for_is_named(tmp_path):
     for name in ("first.fmu", "second.fmu"):
         file = packed(tmp_path / "made.fmu", description=old).rename(tmp_path / name)
         assert f"{name}': FMI 1.0 is not supported" in refusal(file, cs.load_fmu)
-        assert f"{name}': FMI 1.0 is not supported" in refusal(file, cs.inspect_fmu)
+        assert f"{name}': FMI 1.0 is not supported" in refusal(file, cs.fmi.inspect_fmu)
 
 
 def test_drafts_of_the_standard_are_named(tmp_path):
@@ -269,4 +269,4 @@ def test_drafts_of_the_standard_are_named(tmp_path):
     text = refusal(file, cs.load_fmu)
     assert "draft.fmu" in text
     assert "FMI 3.0-beta.3, a draft whose functions differ from those of FMI 3.0" in text
-    assert "3.0-beta.3, a draft" in cs.inspect_fmu(file).remarks[0]
+    assert "3.0-beta.3, a draft" in cs.fmi.inspect_fmu(file).remarks[0]

@@ -79,7 +79,7 @@ def test_without_rollback_implicit_methods_are_refused(fmi, method):
     system = cs.System(masses)
     for i in range(N):
         system.law(f"m{i}.f", lambda x: -x, of=f"m{(i + 1) % N}.x")
-    with pytest.raises(cs.CapabilityError) as refusal:
+    with pytest.raises(cs.errors.CapabilityError) as refusal:
         cs.simulate(system, t_end=0.01, method=method, step=1e-3)
     text = str(refusal.value)
     assert "'m3' (CoSimulationFmu)" in text

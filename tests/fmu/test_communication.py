@@ -57,7 +57,7 @@ def test_derivatives_are_those_of_the_signal_at_the_start_of_each_substep(degree
     listener = Listener("canInterpolateInputs", "canHandleVariableCommunicationStepSize")
     step, u = CommunicationStep(listener, inputs(), substeps, interpolate=True), signal(degree)
     assert not step.holds
-    assert step.cross(T0, u, 0.0, 1.0) == 1.0
+    assert step.advance(T0, u, 0.0, 1.0) == 1.0
     assert len(listener.steps) == step.count == substeps
     for k, (t, h, values, slopes) in enumerate(listener.steps):
         assert (t, h) == (pytest.approx(T0 + k * H / substeps), pytest.approx(H / substeps))
@@ -72,12 +72,12 @@ def test_derivatives_of_an_order_that_a_later_signal_lacks_are_taken_back():
     """FMUs remember what they were told: after a cubic signal a line has second and third derivatives of zero."""
     listener = Listener("canInterpolateInputs", "canHandleVariableCommunicationStepSize")
     step = CommunicationStep(listener, inputs(), 2, interpolate=True)
-    step.cross(T0, signal(3), 0.0, 1.0)
+    step.advance(T0, signal(3), 0.0, 1.0)
     line = signal(1)
-    step.cross(T0 + H, line, 0.0, 1.0)
+    step.advance(T0 + H, line, 0.0, 1.0)
     for _, _, _, slopes in listener.steps[2:]:
         assert [slopes[7, order] for order in (1, 2, 3)] == [pytest.approx(line.coefficients[1, 0] / H), 0.0, 0.0]
-    step.cross(T0 + 2 * H, signal(0), 0.0, 1.0)
+    step.advance(T0 + 2 * H, signal(0), 0.0, 1.0)
     assert not any(listener.steps[-1][3].values())
 
 
@@ -86,7 +86,7 @@ def test_an_fmu_that_holds_its_inputs_gets_them_from_the_middle_of_each_substep(
     listener = Listener("canHandleVariableCommunicationStepSize")
     step, u = CommunicationStep(listener, inputs(), 4, interpolate=True), signal(degree)
     assert step.holds
-    step.cross(T0, u, 0.0, 1.0)
+    step.advance(T0, u, 0.0, 1.0)
     for k, (_, _, values, slopes) in enumerate(listener.steps):
         middle = (k + 0.5) / 4
         assert values == pytest.approx([Polynomial(u.coefficients[:, j])(middle) for j in range(2)], rel=1e-12)
@@ -96,8 +96,8 @@ def test_an_fmu_that_holds_its_inputs_gets_them_from_the_middle_of_each_substep(
 def test_a_part_of_a_macro_step_ends_inside_a_substep_and_goes_on_there():
     listener = Listener("canHandleVariableCommunicationStepSize")
     step, u = CommunicationStep(listener, inputs(), 2, interpolate=True), signal(2)
-    assert step.cross(T0, u, 0.0, 0.7) == 0.7
-    assert step.cross(T0, u, 0.7, 1.0) == 1.0
+    assert step.advance(T0, u, 0.0, 0.7) == 0.7
+    assert step.advance(T0, u, 0.7, 1.0) == 1.0
     assert [t for t, *_ in listener.steps] == pytest.approx([T0, T0 + 0.5 * H, T0 + 0.7 * H])
     assert [h for _, h, *_ in listener.steps] == pytest.approx([0.5 * H, 0.2 * H, 0.3 * H])
 
@@ -144,19 +144,19 @@ def test_discrete_inputs_change_in_event_mode_only_and_only_when_they_change():
     listener = EventListener()
     step = CommunicationStep(listener, with_switch(), 1, interpolate=False)
 
-    def crossed(a, b):
+    def advanced(a, b):
         listener.heard.clear()
         u = SimpleNamespace(t0=T0, H=H, coefficients=np.array([[a, b]]), degree=0)
-        assert step.cross(T0, u, 0.0, 1.0) == 1.0
+        assert step.advance(T0, u, 0.0, 1.0) == 1.0
         return listener.heard[:-1]
 
     entering = ["EnterEventMode", ("ab", 1.0, 0.0), "events", "EnterStepMode"]
-    assert crossed(1.0, 0.0) == entering  # the first time nobody knows what it has
-    assert crossed(2.0, 0.0) == [("a", 2.0)]
-    assert crossed(2.0, 1.0) == ["EnterEventMode", ("ab", 2.0, 1.0), "events", "EnterStepMode"]
-    assert crossed(2.0, 1.0) == [("a", 2.0)]
+    assert advanced(1.0, 0.0) == entering  # at first its content is unknown
+    assert advanced(2.0, 0.0) == [("a", 2.0)]
+    assert advanced(2.0, 1.0) == ["EnterEventMode", ("ab", 2.0, 1.0), "events", "EnterStepMode"]
+    assert advanced(2.0, 1.0) == [("a", 2.0)]
     step.went_back()
-    assert crossed(1.0, 0.0) == entering
+    assert advanced(1.0, 0.0) == entering
 
 
 def test_an_event_inside_a_step_is_handled_there_and_the_step_goes_on():
@@ -164,7 +164,7 @@ def test_an_event_inside_a_step_is_handled_there_and_the_step_goes_on():
     step = CommunicationStep(listener, with_switch(), 1, interpolate=False)
     u = SimpleNamespace(t0=T0, H=H, coefficients=np.array([[1.0, 0.0]]), degree=0)
     listener.answers = [(True, 0.25)]
-    assert step.cross(T0, u, 0.0, 1.0) == 1.0
+    assert step.advance(T0, u, 0.0, 1.0) == 1.0
     steps = [heard for heard in listener.heard if heard[0] == "step"]
     assert steps == [("step", T0, H), ("step", pytest.approx(T0 + 0.25 * H), pytest.approx(0.75 * H))]
     first = listener.heard.index(steps[0])
@@ -172,13 +172,13 @@ def test_an_event_inside_a_step_is_handled_there_and_the_step_goes_on():
 
 
 def test_an_event_that_others_shall_see_waits_for_them():
-    """With `hold` the crossing ends before it; `handle_event` lets it happen with the inputs of that time."""
+    """With `hold` the subsystem step ends before it; `handle_event` lets it happen with the inputs of that time."""
     listener = EventListener()
     step = CommunicationStep(listener, with_switch(), 1, interpolate=False)
     step.hold = True
     u = SimpleNamespace(t0=T0, H=H, coefficients=np.array([[1.0, 0.0]]), degree=0)
     listener.answers = [(True, 0.25)]
-    assert step.cross(T0, u, 0.0, 1.0) == pytest.approx(0.25)
+    assert step.advance(T0, u, 0.0, 1.0) == pytest.approx(0.25)
     assert step.pending
     listener.heard.clear()
     step.handle_event(np.array([3.0, 1.0]))
@@ -193,5 +193,5 @@ def test_discrete_inputs_keep_the_value_of_the_macro_point_in_all_substeps():
     """A switch has no value in the middle of a step."""
     listener = Listener("canHandleVariableCommunicationStepSize")
     step = CommunicationStep(listener, with_switch(), 2, interpolate=True)
-    step.cross(T0, SimpleNamespace(t0=T0, H=H, coefficients=np.array([[1.0, 0.0], [2.0, 1.0]]), degree=1), 0.0, 1.0)
+    step.advance(T0, SimpleNamespace(t0=T0, H=H, coefficients=np.array([[1.0, 0.0], [2.0, 1.0]]), degree=1), 0.0, 1.0)
     assert [values.tolist() for _, _, values, _ in listener.steps] == [[1.5, 0.0], [2.5, 0.0]]

@@ -1,4 +1,4 @@
-"""FMUs in the compiled macro loop: their C functions called by address, with the bits of the readable engine."""
+"""FMUs in the compiled macro loop: their C functions called by address, with the bits of the Python engine."""
 
 import numba
 import numpy as np
@@ -8,7 +8,7 @@ from tests.fmu.build import fmu
 from tests.fmu.oscillator import fmu_force_displacement, fmu_split, mass_from
 
 import cosolve as cs
-from cosolve.engine.native import chunks
+from cosolve.engine.native import effort
 
 COLUMNS = ("t", "y", "z", "H", "iterations", "residual", "calls", "norms_end", "norms")
 
@@ -20,7 +20,9 @@ def both(build, **run) -> tuple[cs.Result, cs.Result]:
     return readable, compiled
 
 
-@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")  # beyond the limit on purpose
+@pytest.mark.filterwarnings(
+    "ignore:values grow without bound:cosolve.errors.StabilityWarning"
+)  # beyond the limit on purpose
 @pytest.mark.parametrize("build", [lambda: fmu_split("D/D", 2), lambda: fmu_force_displacement(2)], ids=["D/D", "F/D"])
 @pytest.mark.parametrize(
     "method",
@@ -77,7 +79,7 @@ def test_an_fmu_that_fails_ends_the_run_with_its_words_and_the_result(name, meth
 
     ends = []
     for compiled in (False, True):
-        with pytest.raises(cs.SimulationError, match="'one'") as failure:
+        with pytest.raises(cs.errors.SimulationError, match="'one'") as failure:
             cs.simulate(build(), method=method, step=1e-3, t_end=0.2, compiled=compiled)
         ends.append(failure.value)
     readable, compiled = ends
@@ -90,8 +92,8 @@ def test_an_fmu_that_fails_ends_the_run_with_its_words_and_the_result(name, meth
 
 def test_fmus_with_events_are_left_to_the_readable_engine() -> None:
     system = fmu_split("D/D", 3)
-    why = cs.why_not_compiled(system, cs.Jacobi(1), 1e-3)
-    assert why == "'one' cannot be crossed from compiled code: it has events or asks for its inputs inside the step"
+    why = cs.analysis.why_not_compiled(system, cs.Jacobi(1), 1e-3)
+    assert why == "'one' cannot be advanced from compiled code: it has events or asks for its inputs inside the step"
 
 
 def test_running_on_after_compiled_steps() -> None:
@@ -131,8 +133,8 @@ def test_a_neighbour_that_turns_stiff_goes_on_in_the_readable_engine(monkeypatch
         system.connect("two.x", "one.f")
         return system
 
-    monkeypatch.setattr(chunks, "_WORTH_RUNNING", 10)
-    monkeypatch.setattr(chunks, "_WORTH_LOADING", 10)
+    monkeypatch.setattr(effort, "RUNNING", 1e-3)
+    monkeypatch.setattr(effort, "LOADING", 1e-3)
     run = {"method": cs.Jacobi(1), "step": 1e-3, "t_end": 0.03}
     readable, chosen = cs.simulate(build(), **run, compiled=False), cs.simulate(build(), **run)
     assert 5 < chosen.stats.compiled_steps < 15

@@ -4,6 +4,7 @@ import pytest
 
 import cosolve as cs
 from cosolve.fmu.description import read_description
+from cosolve.fmu.xml_text import parse_xml
 from cosolve.io.ssp.affine import conversion
 from cosolve.subsystem.units import Unit
 
@@ -233,7 +234,7 @@ def _refused(read, text, old, new, words):
     if not words:  # looks odd, and is allowed
         assert read(changed).fmi == 2
         return
-    with pytest.raises(cs.SetupError) as error:
+    with pytest.raises(cs.errors.SetupError) as error:
         read(changed)
     said = str(error.value)
     assert words in said
@@ -242,10 +243,17 @@ def _refused(read, text, old, new, words):
 
 
 def test_sizes_without_end(read):
-    with pytest.raises(cs.SetupError, match=r"'x' is an array of 9000000000000 numbers"):
+    with pytest.raises(cs.errors.SetupError, match=r"'x' is an array of 9000000000000 numbers"):
         read(TEXT_3, sizes={"n": 9 * 10**12})
 
 
 def test_a_description_that_went_away(tmp_path):
-    with pytest.raises(cs.SetupError, match="cannot be read: No such file"):
+    with pytest.raises(cs.errors.SetupError, match="cannot be read: No such file"):
         read_description(tmp_path)
+
+
+def test_an_encoding_hides_no_document_type():
+    """Entities can grow without limit, so a type is refused in every encoding that Python knows."""
+    inside = '<!DOCTYPE a [<!ENTITY e "grown">]><a>&e;</a>'.encode("utf-7").replace(b"<", b"+ADw-")
+    with pytest.raises(cs.errors.SetupError, match="document type of its own"):
+        parse_xml(b'<?xml version="1.0" encoding="utf-7"?>' + inside)

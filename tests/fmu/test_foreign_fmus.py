@@ -75,7 +75,7 @@ def test_two_tanks_in_a_loop(tank):
 def test_what_it_does_not_promise_is_not_used(tank):
     part = cs.load_fmu(tank)
     assert "jacobian" not in cs.capabilities(part)
-    possible = {v.method: v.possible for v in cs.inspect_fmu(tank).methods}
+    possible = {v.method: v.possible for v in cs.fmi.inspect_fmu(tank).methods}
     assert possible["Jacobi"]
     assert possible["Implicit"] == ("rollback" in cs.capabilities(part))
 
@@ -138,7 +138,7 @@ def test_what_an_instance_leaves_behind_in_its_library(fmi, kind, method):
 
 
 def test_instances_of_one_library_live_side_by_side():
-    """Two at a time, each run again: a library is loaded anew only when nobody uses it."""
+    """Two at a time, each run again: a library is loaded anew only when it is not in use."""
     parts = {name: cs.load_fmu(fmu("mass_force", 2), start={"x": x}) for name, x in (("one", 1.0), ("two", 2.0))}
     system = cs.System(parts)
     for name in parts:

@@ -51,14 +51,19 @@ def test_one_sentence_for_what_is_no_fmu(tmp_path):
 def test_verdicts_agree_with_the_capabilities(name):
     """What inspect promises without loading the FMU is what the loaded object offers."""
     for fmi in MODELS[name].versions:
-        possible = {v.method: v.possible for v in cs.inspect_fmu(fmu(name, fmi)).methods}
+        possible = {v.method: v.possible for v in cs.fmi.inspect_fmu(fmu(name, fmi)).methods}
         offered = cs.capabilities(cs.load_fmu(fmu(name, fmi)))
         assert possible["SemiImplicit"] == possible["Implicit"] == ("rollback" in offered)
         assert possible["saved runs"] == ("serialised state" in offered)
         assert possible["DynamicStatic"] == ("equations" in offered)
-        why = next(v.reason for v in cs.inspect_fmu(fmu(name, fmi)).methods if v.method == "Implicit")
+        why = {v.method: v.reason for v in cs.fmi.inspect_fmu(fmu(name, fmi)).methods}
         if possible["Implicit"]:
-            assert ("from its derivatives" in why) == ("jacobian" in offered)
+            assert ("from its derivatives" in why["Implicit"]) == ("jacobian" in offered)
+        assert why["saved runs"].startswith(f"its state {'can' if possible['saved runs'] else 'cannot'} be written")
+        if MODELS[name].kinds == ("CoSimulation",):
+            assert ("one length only" in why["Adaptive steps"]) == (not possible["Adaptive steps"])
+            assert ("cannot be repeated" in why["Adaptive steps"]) <= ("rollback" not in offered)
+            assert ("are repeated" in why["Adaptive steps"]) <= ("rollback" in offered)
 
 
 def test_nothing_of_the_fmu_is_run(tmp_path):
@@ -66,7 +71,7 @@ def test_nothing_of_the_fmu_is_run(tmp_path):
     from tests.fmu.test_bad_input import changed
 
     file = changed(fmu("mass_force", 3), tmp_path / "bare.fmu", drop=["binaries"])
-    (remark,) = cs.inspect_fmu(file).remarks
+    (remark,) = cs.fmi.inspect_fmu(file).remarks
     assert "no binary for this platform" in remark
 
 
@@ -74,19 +79,19 @@ def test_remarks_of_the_validation(tmp_path):
     from tests.fmu.test_bad_input import changed
 
     file = changed(fmu("mass_force", 3), tmp_path / "odd.fmu", lambda t: t.replace("<Output ", '<Output odd="1" ', 1))
-    assert any("FMPy's validation" in remark for remark in cs.inspect_fmu(file).remarks)
+    assert any("FMPy's validation" in remark for remark in cs.fmi.inspect_fmu(file).remarks)
 
 
 def test_without_fmpy_nothing_is_validated_and_that_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "fmpy", None)
     monkeypatch.setitem(sys.modules, "fmpy.model_description", None)
-    (remark,) = cs.inspect_fmu(fmu("mass_force", 3)).remarks
+    (remark,) = cs.fmi.inspect_fmu(fmu("mass_force", 3)).remarks
     assert remark.endswith("that takes FMPy, pip install cosolve[validate]")
 
 
 def test_constant_steps_are_named():
     fixed = replace(MODELS["mass_force"], flags=without("canHandleVariableCommunicationStepSize"))
-    found = {v.method: v for v in cs.inspect_fmu(build("mass_force", fixed, 2)).methods}
+    found = {v.method: v for v in cs.fmi.inspect_fmu(build("mass_force", fixed, 2)).methods}
     assert not found["Adaptive steps"].possible
     assert "constant step" in found["Adaptive steps"].reason
 

@@ -29,7 +29,7 @@ def _run(system, t_end=0.1, **options):
 def test_same_numbers_and_capabilities(fmi, name):
     make = partial(cs.load_fmu, fmu(name, fmi), start={"x": 0.01})
     here, there = make(), make(isolated=True)
-    assert isinstance(there, cs.Isolated)
+    assert isinstance(there, cs.remote.Isolated)
     assert cs.capabilities(there) == cs.capabilities(here)
     other = partial(cs.load_fmu, fmu(name, fmi), parameters={"m": 2.0})
     expected, found = (_run(_pair(*pair), 0.02) for pair in ((here, other()), (there, other(isolated=True))))
@@ -58,7 +58,9 @@ def test_a_crash_ends_the_run_with_a_sentence_and_its_result(fmi):
     system = _pair(
         cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.01}), cs.load_fmu(fmu("mass_crash", fmi), isolated=True)
     )
-    with pytest.raises(cs.SubsystemError, match=r"'two' failed .*its process crashed \(signal 11, SIGSEGV\)") as caught:
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"'two' failed .*its process crashed \(signal 11, SIGSEGV\)"
+    ) as caught:
         _run(system, method=cs.Jacobi(degree=1))
     assert caught.value.subsystem == "two"
     assert caught.value.time == pytest.approx(0.05)
@@ -72,16 +74,16 @@ def test_a_crash_in_an_implicit_iteration_keeps_the_result(fmi):
     system = _pair(
         cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.01}), cs.load_fmu(fmu("mass_crash", fmi), isolated=True)
     )
-    with pytest.raises(cs.SubsystemError, match="SIGSEGV") as caught:
+    with pytest.raises(cs.errors.SubsystemError, match="SIGSEGV") as caught:
         _run(system, method=cs.Implicit(degree=2))
     assert caught.value.result.t[-1] == pytest.approx(0.05)
 
 
 @VERSIONS
 def test_a_hang_is_ended_by_the_timeout(fmi):
-    stuck = cs.Isolated(partial(cs.load_fmu, fmu("mass_hang", fmi)), timeout=1.0)
+    stuck = cs.remote.Isolated(partial(cs.load_fmu, fmu("mass_hang", fmi)), timeout=1.0)
     system = _pair(cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.01}), stuck)
-    with pytest.raises(cs.SubsystemError, match=r"'two' failed .* no answer within 1 s and was ended") as caught:
+    with pytest.raises(cs.errors.SubsystemError, match=r"'two' failed .* no answer within 1 s and was ended") as caught:
         _run(system, method=cs.Jacobi(degree=1))
     assert caught.value.time == pytest.approx(0.05)
     assert not stuck._worker.alive
@@ -92,7 +94,7 @@ def test_errors_of_the_fmu_read_as_if_it_ran_here(fmi):
     texts = []
     for isolated in (False, True):
         bad = cs.load_fmu(fmu("mass_error", fmi), isolated=isolated)
-        with pytest.raises(cs.SubsystemError) as caught:
+        with pytest.raises(cs.errors.SubsystemError) as caught:
             _run(_pair(cs.load_fmu(fmu("mass_force", fmi), start={"x": 0.01}), bad), method=cs.Jacobi(degree=1))
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
@@ -100,5 +102,5 @@ def test_errors_of_the_fmu_read_as_if_it_ran_here(fmi):
 
 
 def test_setup_errors_name_the_file():
-    with pytest.raises(cs.SetupError, match=r"there is no file 'missing.fmu'"):
+    with pytest.raises(cs.errors.SetupError, match=r"there is no file 'missing.fmu'"):
         cs.load_fmu("missing.fmu", isolated=True).inputs  # noqa: B018

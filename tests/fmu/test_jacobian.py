@@ -14,7 +14,9 @@ from cosolve.signal import Polynomial
 WEIGHTS = {0: [1.0], 1: [0.0, 1.0], 2: [0.0, 0.5, 0.5]}  # constant, ramp, parabola: ends in 1
 
 
-def central(part: cs.CoSimulationFmu, t0: float, u: Polynomial, weight: list[float], eps: float = 1e-3) -> np.ndarray:
+def central(
+    part: cs.fmi.CoSimulationFmu, t0: float, u: Polynomial, weight: list[float], eps: float = 1e-3
+) -> np.ndarray:
     """d y(t1) / d eps, column by column; extrapolated once, so that the third derivative does not matter."""
     state = part.save()
     inputs = u.coefficients.shape[1]
@@ -140,7 +142,9 @@ def test_constant_step_fmu_interpolates_its_partials():
             found.append(each.jacobian(0.0, H, u, np.array([0.0, 1.0])))
         errors.append(np.abs(found[0] - found[1]).max())
     assert errors[0] < 1e-3
-    assert cs.slope(steps, errors) > 3.0  # the sensitivity itself is O(H^2), its relative error O(H^2)
+    assert (
+        cs.analysis.convergence_order(steps, errors) > 3.0
+    )  # the sensitivity itself is O(H^2), its relative error O(H^2)
 
 
 @pytest.mark.parametrize("said", ["by the user", "by the FMU"])

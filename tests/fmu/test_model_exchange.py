@@ -130,14 +130,14 @@ def test_jacobian_over_the_step_agrees_with_central_differences(fmi, options, bo
     pendulum.start(t0)
     state = pendulum.save()
     J = pendulum.jacobian(t0, t0 + H, Polynomial(t0, H, coefficients), weight)
-    cross = pendulum.replay if "replay" in cs.capabilities(pendulum) else pendulum.advance
+    advance = pendulum.replay if "replay" in cs.capabilities(pendulum) else pendulum.advance
     pendulum.restore(state)
     pendulum.advance(t0, t0 + H, Polynomial(t0, H, coefficients))
     ends = []
     increment = 1e-4
     for sign in (1, -1):
         pendulum.restore(state)
-        ends.append(cross(t0, t0 + H, Polynomial(t0, H, coefficients + sign * increment * weight[:, None])))
+        ends.append(advance(t0, t0 + H, Polynomial(t0, H, coefficients + sign * increment * weight[:, None])))
     differenced = (ends[0] - ends[1]) / (2 * increment)
     assert J.shape == (2, 1)
     assert np.abs(J[:, 0] - differenced).max() < bound * np.abs(differenced).max()
@@ -146,7 +146,7 @@ def test_jacobian_over_the_step_agrees_with_central_differences(fmi, options, bo
 
 @VERSIONS
 def test_exact_jacobians_bring_the_steps_down(fmi):
-    """One call per subsystem and crossing, as with subsystems that know their Jacobian; differences cost more."""
+    """One call per subsystem and subsystem step, as with subsystems that know their Jacobian; differences cost more."""
     run = partial(cs.simulate, t_end=1e-3, step=5e-5)
     system = _fmus(fmi, integrator="dopri5")
     exact = run(system, method=cs.SemiImplicit(degree=2))
@@ -183,13 +183,13 @@ def test_serialised_state_continues_identically_in_another_process(fmi, name):
     u = Polynomial(0.0, 0.5, np.array([[0.5]]))
     here.advance(0.0, 0.5, u)
     data = here.serialise()
-    there = cs.Isolated(partial(ModelExchangeFmu, fmu(name, fmi)), timeout=60.0)
+    there = cs.remote.Isolated(partial(ModelExchangeFmu, fmu(name, fmi)), timeout=60.0)
     there.start(0.0)
     there.deserialise(data)
     for n in range(3):
         t = 0.5 * (n + 1)
         assert np.array_equal(here.advance(t, t + 0.5, u), there.advance(t, t + 0.5, u))
-    with pytest.raises(cs.SubsystemError, match="3 bytes are not a saved state"):
+    with pytest.raises(cs.errors.SubsystemError, match="3 bytes are not a saved state"):
         here.deserialise(b"abc")
 
 
@@ -205,8 +205,8 @@ def test_state_and_equations(fmi):
     assert E is None
     assert rhs(0.0, np.array([1.0, 2.0]), np.array([3.0])).tolist() == [2.0, -1e4 - 4.0 + 3.0]
     assert output(0.0, np.array([1.0, 2.0]), np.array([3.0])).tolist() == [1.0, 2.0]
-    radius = cs.spectral_radius(_fmus(fmi, integrator="dopri5"), cs.Jacobi(degree=1), 1e-5)
-    expected = cs.spectral_radius(force_displacement(SCHMOLL), cs.Jacobi(degree=1), 1e-5)
+    radius = cs.analysis.spectral_radius(_fmus(fmi, integrator="dopri5"), cs.Jacobi(degree=1), 1e-5)
+    expected = cs.analysis.spectral_radius(force_displacement(SCHMOLL), cs.Jacobi(degree=1), 1e-5)
     assert radius == pytest.approx(expected, abs=1e-6)
 
 
@@ -255,7 +255,7 @@ def test_stiff_models_change_the_solver(fmi, monkeypatch):
 def test_not_a_number_is_refused(fmi):
     mass = ModelExchangeFmu(fmu("mass_me", fmi), parameters={"m": 1e-320}, integrator="ode4", internal_step=0.1)
     mass.start(0.0)
-    with pytest.raises(cs.NonFiniteError, match=r"state \d became"):
+    with pytest.raises(cs.errors.NonFiniteError, match=r"state \d became"):
         mass.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.ones((1, 1))))
 
 
@@ -273,12 +273,12 @@ def test_not_a_number_is_refused(fmi):
     ],
 )
 def test_bad_options_are_refused(options, expected):
-    with pytest.raises(cs.SetupError, match=expected):
+    with pytest.raises(cs.errors.SetupError, match=expected):
         ModelExchangeFmu(fmu("mass_me", 2), **options)
 
 
 def test_a_co_simulation_fmu_is_refused():
-    with pytest.raises(cs.SetupError, match="is not made for model exchange, only for co-simulation"):
+    with pytest.raises(cs.errors.SetupError, match="is not made for model exchange, only for co-simulation"):
         ModelExchangeFmu(fmu("mass_force", 2))
 
 

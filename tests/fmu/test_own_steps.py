@@ -19,7 +19,7 @@ def exact(t, x0=5.0):
     return -0.5 + 4.0 * (t - 1.0) + (x0 + 0.5) * np.exp(-2.0 * (t - 1.0))
 
 
-def crossed(steps, t_stop=1.5):
+def advanced(steps, t_stop=1.5):
     """Ends of all steps from 1 to `t_stop`, and states inside each, three of them and the end."""
     t, x, ends = 1.0, np.array([5.0]), []
     while t < t_stop:
@@ -35,14 +35,14 @@ def crossed(steps, t_stop=1.5):
 
 @pytest.mark.parametrize("name", ["ode4", "ode5"])
 def test_fixed_steps_are_equal_and_end_where_they_should(name):
-    ends, x = crossed(make_steps("FMU", name, 1e-6, 1e-6, 0.06, 1000))
+    ends, x = advanced(make_steps("FMU", name, 1e-6, 1e-6, 0.06, 1000))
     assert ends == pytest.approx(np.linspace(1.0, 1.5, 10)[1:], rel=1e-14)  # nine steps of at most 0.06
     assert x[0] == pytest.approx(exact(1.5), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["auto", "dopri5", "RK45", "Radau", "LSODA"])
 def test_chosen_steps_meet_the_tolerance_and_can_be_looked_into(name):
-    loose, tight = (crossed(make_steps("FMU", name, rtol, rtol, None, 1000)) for rtol in (1e-6, 1e-9))
+    loose, tight = (advanced(make_steps("FMU", name, rtol, rtol, None, 1000)) for rtol in (1e-6, 1e-9))
     assert abs(tight[1][0] - exact(1.5)) < 1e-7
     assert len(tight[0]) > len(loose[0])
 
@@ -58,7 +58,7 @@ def test_a_state_that_was_not_reached_by_the_last_step_begins_anew(name):
         assert inside(t)[0] == pytest.approx(exact(t, x0), abs=1e-7)
     again = make_steps("FMU", name, 1e-9, 1e-9, None, 1000)
     again.step(rhs, 1.0, 1.5, np.array([5.0]), U)
-    t, _, inside = again.step(rhs, t1, 1.5, x1 + 1.0, U)  # without a word: another state than the one it gave
+    t, _, inside = again.step(rhs, t1, 1.5, x1 + 1.0, U)  # silently: another state than the one it gave
     jumped = exact(t) + np.exp(-2.0 * (t - t1))
     assert inside(t)[0] == pytest.approx(jumped, abs=1e-7)
 

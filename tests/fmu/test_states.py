@@ -25,7 +25,7 @@ def signal(n: int, H: float = 1e-3) -> Polynomial:
     return Polynomial(n * H, H, np.array([[1.0 + n], [0.5 * n]]))
 
 
-def run(part: cs.CoSimulationFmu, first: int, last: int) -> np.ndarray:
+def run(part: cs.fmi.CoSimulationFmu, first: int, last: int) -> np.ndarray:
     return np.array([part.advance(n * 1e-3, (n + 1) * 1e-3, signal(n)) for n in range(first, last)])
 
 
@@ -73,7 +73,7 @@ def test_a_state_belongs_to_its_instance(fmi):
     one, two = (cs.load_fmu(fmu("mass_force", fmi)) for _ in range(2))
     one.start(0.0)
     two.start(0.0)
-    with pytest.raises(cs.SubsystemError, match="another FMU object"):
+    with pytest.raises(cs.errors.SubsystemError, match="another FMU object"):
         two.restore(one.save())
     state = one.save()
     assert copy.deepcopy([state])[0] is state
@@ -112,9 +112,9 @@ def test_serialised_state_continues_in_a_new_process(fmi):
 def test_bytes_that_are_no_state(fmi):
     part = cs.load_fmu(fmu("mass_force", fmi))
     part.start(0.0)
-    with pytest.raises(cs.SubsystemError, match="not a saved state"):
+    with pytest.raises(cs.errors.SubsystemError, match="not a saved state"):
         part.deserialise(b"abc")
-    with pytest.raises(cs.SubsystemError, match="not mine"):
+    with pytest.raises(cs.errors.SubsystemError, match="not mine"):
         part.deserialise(b"x" * 100)
 
 
@@ -135,7 +135,7 @@ OPTIONS = {
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_copies_are_new_instances_with_the_same_options(kind, fmi, tmp_path):
-    rest = {"tolerance": 1e-7, "log": tmp_path / "log.txt", "read_back": False, "trial": None}
+    rest = {"tolerance": 1e-7, "log": tmp_path / "log.txt", "log_level": "warning", "read_back": False, "trial": None}
     options = {**COMMON, **OPTIONS[kind], **rest}
     part = cs.load_fmu(fmu("mass_both", fmi), kind=kind, **options)
     assert {*options, "file"} == set(inspect.signature(type(part)).parameters)  # each of them is given here

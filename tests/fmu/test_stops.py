@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.fmu.build import fmu
 from tests.fmu.model_exchange_models import event_fmu
-from tests.stepper.bounce import coupled, exact
+from tests.run.stepper.bounce import coupled, exact
 from typer.testing import CliRunner
 
 import cosolve as cs
@@ -172,12 +172,12 @@ def test_a_discarded_step_passes_in_smaller_pieces(fmi, method):
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
-def test_where_nobody_has_a_state_the_sentence_says_what_would_help(fmi):
+def test_where_none_has_a_state_the_sentence_says_what_would_help(fmi):
     with pytest.raises(
-        cs.SubsystemError, match=r"discarded .*smaller macro step may help, or load_fmu\(\.\.\., retry=True\)"
+        cs.errors.SubsystemError, match=r"discarded .*smaller macro step may help, or load_fmu\(\.\.\., retry=True\)"
     ):
         cs.simulate(pair("mass_too_long", fmi), t_end=0.1, method=cs.Jacobi(1), step=1e-2)
-    with pytest.raises(cs.SubsystemError, match="pieces of 1/64 of it were discarded as well"):
+    with pytest.raises(cs.errors.SubsystemError, match="pieces of 1/64 of it were discarded as well"):
         cs.simulate(pair("mass_discard", fmi), t_end=0.1, method=cs.SemiImplicit(1), step=1e-2)
 
 
@@ -194,10 +194,10 @@ def test_a_step_discarded_at_a_switch_ends_there_for_all(method):
 def test_discrete_inputs_are_written_again_after_going_back():
     """FMI 3.0 with event mode: a restored FMU has the discrete inputs of the saved state, not those written last."""
     ball = cs.load_fmu(fmu("ball", 3), outputs=["x", "v"])
-    crossing = ball._crossing
+    communication = ball._communication
     ball.start(0.0)
     ball.begin(0.0, np.zeros(1))
     state = ball.save()
-    crossing._written = np.ones(1)
+    communication._written = np.ones(1)
     ball.restore(state)
-    assert crossing._written is None
+    assert communication._written is None

@@ -41,7 +41,7 @@ def test_direct_feed_through(fmi, method):
 
 @cache
 def native_limit(kind: str, method: cs.Method) -> float:
-    limit = cs.critical_step(split(kind), method, step_range=(0.02, 0.09))
+    limit = cs.analysis.critical_step(split(kind), method, step_range=(0.02, 0.09))
     assert 0.02 < limit < 0.09
     return limit
 
@@ -56,15 +56,17 @@ LIMITS = [
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize(("kind", "method"), LIMITS, ids=lambda v: getattr(v, "label", v))
-def test_limits_from_the_macro_map_are_those_of_the_native_subsystems(fmi, kind, method):
+def test_limits_from_the_amplification_matrix_are_those_of_the_native_subsystems(fmi, kind, method):
     """States are set by initialising anew, so the stability analysis works on FMUs before a run."""
     limit = native_limit(kind, method)
-    found = cs.critical_step(fmu_split(kind, fmi), method, step_range=(0.97 * limit, 1.03 * limit))
+    found = cs.analysis.critical_step(fmu_split(kind, fmi), method, step_range=(0.97 * limit, 1.03 * limit))
     assert found == pytest.approx(limit, rel=1e-6)
 
 
 @pytest.mark.sample(3)
-@pytest.mark.filterwarnings("ignore:values grow without bound:cosolve.StabilityWarning")  # beyond the limit on purpose
+@pytest.mark.filterwarnings(
+    "ignore:values grow without bound:cosolve.errors.StabilityWarning"
+)  # beyond the limit on purpose
 @pytest.mark.parametrize("fmi", [2, 3])
 @pytest.mark.parametrize(
     ("kind", "method"),
@@ -72,7 +74,7 @@ def test_limits_from_the_macro_map_are_those_of_the_native_subsystems(fmi, kind,
     ids=lambda v: getattr(v, "label", v),
 )
 def test_runs_on_both_sides_of_the_limit(fmi, kind, method):
-    """3 % below the limit of the native macro map the FMUs' run decays, 3 % above it grows."""
+    """3 % below the limit of the native amplification matrix the FMUs' run decays, 3 % above it grows."""
     limit = native_limit(kind, method)
     growth = []
     for H in (0.97 * limit, 1.03 * limit):
@@ -83,7 +85,7 @@ def test_runs_on_both_sides_of_the_limit(fmi, kind, method):
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_calls_fall_to_those_of_the_exact_jacobian(fmi):
-    """With derivatives a corrected step crosses twice; differences cross once more per input."""
+    """With derivatives a corrected step advances twice; differences advance once more per input."""
     counts = {}
     for name in ("mass_force", "mass_no_derivatives"):
         p = lu()
@@ -95,7 +97,8 @@ def test_calls_fall_to_those_of_the_exact_jacobian(fmi):
         system.law({"one.f": 1, "two.f": -1}, spring(p.ck, p.dk), of=["one.x", "one.v", "two.x", "two.v"])
         run = cs.simulate(system, t_end=0.1, method=cs.SemiImplicit(degree=1), step=1e-3)
         counts[name] = run.stats.calls["one"] / 100
-        assert masses["one"].steps == run.stats.calls["one"] + 100  # once more, to prove that going back lost nothing
+        again = masses["one"].steps - run.stats.calls["one"]
+        assert again in (0, 100)  # once more where no run before has proven that going back loses nothing
     assert counts == {"mass_force": 2.0, "mass_no_derivatives": 3.0}
 
 
@@ -131,5 +134,5 @@ def test_held_inputs_are_right_to_second_order(fmi):
 
     steps = (0.1, 0.05, 0.025)
     errors = [error(H, 1) for H in steps]
-    assert cs.slope(steps, errors) == pytest.approx(2.0, abs=0.1)
+    assert cs.analysis.convergence_order(steps, errors) == pytest.approx(2.0, abs=0.1)
     assert errors[0] / error(0.1, 4) == pytest.approx(16, rel=0.1)

@@ -17,6 +17,14 @@ def held(t0: float, H: float, *values: float) -> Polynomial:
     return Polynomial(t0, H, np.array([values]))
 
 
+def test_a_text_for_a_number_is_refused_when_the_fmu_is_loaded():
+    source = fmu("types", 2)
+    with pytest.raises(cs.errors.SetupError, match=r"types.*\.fmu': 'scale' takes numbers, not 'abc'"):
+        cs.load_fmu(source, parameters={"scale": "abc"})
+    with pytest.raises(cs.errors.SetupError, match=r"'mode' takes numbers, not 'fats'; its values are .*fast"):
+        cs.load_fmu(source, start={"mode": "fats"})
+
+
 # -- types -------------------------------------------------------------------------------------------------------
 
 
@@ -38,7 +46,7 @@ def test_booleans_and_whole_numbers_are_floats_up_to_rounding(fmi):
     assert part.get("count") == 2
     assert part.get("label") == "run 7"
     for t, values in zip((0.3, 0.4, 0.5), ((0.9, 1.0, 3.0), (1.0, 1.6, 3.0), (1.0, 1.0, 2.5)), strict=True):
-        with pytest.raises(cs.SubsystemError, match=r"takes (0 or 1|whole numbers) and was given"):
+        with pytest.raises(cs.errors.SubsystemError, match=r"takes (0 or 1|whole numbers) and was given"):
             part.advance(t, t + 0.1, held(t, 0.1, 1.0, *values))
 
 
@@ -47,7 +55,7 @@ def test_items_of_enumerations_by_name(fmi):
     part = cs.load_fmu(fmu("types", fmi), inputs=["u"], start={"mode": "off", "gain": 5})
     part.start(0.0)
     assert part.advance(0.0, 1.0, held(0.0, 1.0, 3.0))[0] == 0.0  # mode is not a port and stays "off"
-    with pytest.raises(cs.SetupError, match="off, slow, fast"):
+    with pytest.raises(cs.errors.SetupError, match="off, slow, fast"):
         cs.load_fmu(fmu("types", fmi), start={"mode": "furious"}).start(0.0)
 
 
@@ -79,7 +87,7 @@ def test_arrays_are_vector_ports():
     decay = np.exp(-2.0 * result.t)[:, np.newaxis]
     assert result["five.x"] == pytest.approx(decay * np.arange(1.0, 6.0), rel=1e-13)
     assert result["five.y"][-1, 4] == pytest.approx(6.0 * np.exp(-2.0))
-    with pytest.raises(cs.SetupError, match="5 finite numbers"):
+    with pytest.raises(cs.errors.SetupError, match="5 finite numbers"):
         cs.load_fmu(fmu("array", 3), parameters={"n": 5}, start={"x": [1.0, 2.0]}).start(0.0)
 
 
@@ -152,7 +160,7 @@ def test_tunable_parameters_between_steps(fmi):
     assert before[0, 0] == pytest.approx((1 - np.cos(0.2)) / 4, rel=1e-12)
     y = part.advance(0.1, 0.2, zero(0.1))
     assert y[0] == pytest.approx(x * np.cos(0.3) + v / 3 * np.sin(0.3), rel=1e-13)
-    with pytest.raises(cs.SetupError, match="fixed: it cannot be changed while the FMU runs"):
+    with pytest.raises(cs.errors.SetupError, match="fixed: it cannot be changed while the FMU runs"):
         part.set_parameters({"fail_at": 3.0})
 
 
@@ -168,9 +176,10 @@ def test_output_derivatives(fmi):
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_the_fmu_writes_its_own_log(fmi, tmp_path, caplog, monkeypatch):
     """Warnings go to the file and to Python's log, with their numbers; the run goes on. FMPy is not needed for it."""
+    source = fmu("mass_warning", fmi)
     monkeypatch.setitem(sys.modules, "fmpy", None)
     file = tmp_path / "mass.log"
-    part = cs.load_fmu(fmu("mass_warning", fmi), name="left", log=file)
+    part = cs.load_fmu(source, name="left", log=file)
     part.start(0.0)
     with caplog.at_level(logging.WARNING, logger="cosolve.fmu"):
         part.advance(0.0, 0.1, held(0.0, 0.1, 0.0))
@@ -181,6 +190,16 @@ def test_the_fmu_writes_its_own_log(fmi, tmp_path, caplog, monkeypatch):
     assert lines[1].endswith("the table is extrapolated at t = 0.1")
     assert "left at t = 0" in caplog.text
     part.close()
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_a_closed_fmu_is_freed_although_its_states_are_kept(fmi):
+    part = cs.load_fmu(fmu("mass_force", fmi))
+    part.start(0.0)
+    state = part.save()
+    assert state.body.alive
+    part.close()
+    assert not state.body.alive
 
 
 def test_units_and_nominals_reach_the_ports():
@@ -218,9 +237,9 @@ def test_names_with_dots_and_brackets_stay_as_they_are(fmi, tmp_path):
     part = cs.load_fmu(dotted, start={"body.x[1]": 1.0}, outputs=["body.x[1]", "der(v)"])
     assert [p.name for p in (*part.inputs, *part.outputs)] == ["flange.f", "body.x[1]", "der(v)"]
     system = cs.System({"m": part})
-    with pytest.raises(cs.SetupError, match=r"has no input 'flange_f'; did you mean 'flange\.f'\?"):
+    with pytest.raises(cs.errors.SetupError, match=r"has no input 'flange_f'; did you mean 'flange\.f'\?"):
         system.set("m.flange_f", 1.0)
-    with pytest.raises(cs.SetupError, match=r"did you mean 'body\.x\[1\]'"):
+    with pytest.raises(cs.errors.SetupError, match=r"did you mean 'body\.x\[1\]'"):
         system.law("m.flange.f", lambda x: -x, of="m.body_x[1]")
     system.law("m.flange.f", lambda x: -x, of="m.body.x[1]")
     result = cs.simulate(system, t_end=0.01, method=cs.Jacobi(0), step=1e-3)

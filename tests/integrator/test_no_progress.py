@@ -5,6 +5,9 @@ import pytest
 
 import cosolve as cs
 from cosolve.integrator import libraries
+from cosolve.integrator.rosenbrock import Rosenbrock
+from cosolve.integrator.runge_kutta import DormandPrince
+from cosolve.signal import Polynomial
 
 RHS = {
     "blows up": lambda t, x, u: [x[0] ** 2],
@@ -24,7 +27,7 @@ def run(rhs, solver):
 @pytest.mark.parametrize("rhs", RHS.values(), ids=RHS)
 @pytest.mark.filterwarnings("ignore")  # SciPy's own, about overflows and short steps
 def test_a_right_hand_side_that_blows_up(rhs, solver):
-    with pytest.raises(cs.SubsystemError, match=r"'one' failed while crossing the step at t = (0.5|0.9|1): ") as found:
+    with pytest.raises(cs.errors.SubsystemError, match=r"'one' failed while advancing at t = (0.5|0.9|1): ") as found:
         run(rhs, solver)
     assert len(found.value.result.t) in (6, 10, 11)
 
@@ -34,5 +37,17 @@ def test_too_many_evaluations_in_one_step(monkeypatch):
     rough = lambda t, x, u: [1e5 * np.sin(6e4 * t)]  # noqa: E731
     monkeypatch.setattr(libraries, "_ALTOGETHER", 1000)
     monkeypatch.setattr(libraries, "_ALTOGETHER_PER_STATE", 0)
-    with pytest.raises(cs.SubsystemError, match=r"is still at t = 0\.\d+ after 1001 evaluations of rhs in one macro"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"is still at t = 0\.\d+ after 1001 evaluations of rhs in one macro"
+    ):
         run(rough, "LSODA")
+
+
+@pytest.mark.parametrize("solver", [DormandPrince, Rosenbrock])
+def test_why_a_solver_of_its_own_gives_up(solver):
+    """Too many steps are told from a step that becomes too short to count."""
+    held = Polynomial(0.0, 2.0, np.zeros((1, 1)))
+    with pytest.raises(RuntimeError, match=r"needs more than 7 steps (at|after) t = "):
+        solver(1e-9, 1e-9, 7).integrate(lambda t, x, u: np.array([np.cos(50 * t)]), 0.0, 2.0, np.ones(1), held)
+    with pytest.raises(RuntimeError, match=r"needs a vanishing step (at|after) t = (1|0\.99999\d*);"):
+        solver(1e-9, 1e-9, 10**6).integrate(lambda t, x, u: x**2, 0.0, 2.0, np.ones(1), held)

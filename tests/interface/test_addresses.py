@@ -44,13 +44,13 @@ def test_an_element_and_its_whole_vector_are_one_coupling_variable():
 @pytest.mark.parametrize("index", ["3", "-1", "01", "x", "1,2", ""])
 def test_an_element_that_does_not_exist(index):
     system = cs.System({"a": source(), "b": sink()})
-    with pytest.raises(cs.SetupError, match=r"has 3 elements, y\[0\] to y\[2\], so there is no 'y\["):
+    with pytest.raises(cs.errors.SetupError, match=r"has 3 elements, y\[0\] to y\[2\], so there is no 'y\["):
         system.connect(f"a.y[{index}]", "b.u[0]")
 
 
 def test_an_element_of_a_scalar():
     system = cs.System({"a": source(), "b": cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])})
-    with pytest.raises(cs.SetupError, match=r"'u' is a scalar and has no elements; leave \[0\] out"):
+    with pytest.raises(cs.errors.SetupError, match=r"'u' is a scalar and has no elements; leave \[0\] out"):
         system.connect("a.y[0]", "b.u[0]")
 
 
@@ -58,14 +58,14 @@ def test_an_element_that_nothing_feeds_is_named():
     system = cs.System({"a": source(), "b": sink()})
     system.connect("a.y[0]", "b.u[0]")
     system.set("b.u[2]", 0.0)
-    with pytest.raises(cs.SetupError, match=r"input 'b\.u\[1\]' is fed by nothing"):
+    with pytest.raises(cs.errors.SetupError, match=r"input 'b\.u\[1\]' is not connected"):
         system.plan()
 
 
 def test_an_element_fed_twice():
     system = cs.System({"a": source(), "b": sink()})
     system.connect("a.y", "b.u")
-    with pytest.raises(cs.SetupError, match=r"'b\.u\[1\]' is fed twice"):
+    with pytest.raises(cs.errors.SetupError, match=r"'b\.u\[1\]' is fed twice"):
         system.set("b.u[1]", 1.0)
 
 
@@ -98,7 +98,7 @@ def test_only_an_element_is_recorded(tmp_path):
     assert run.plot("b.x[2]").axes
     with pytest.raises(KeyError, match=r"has no 'b\.x'"):
         run["b.x"]
-    with pytest.raises(cs.SetupError, match=r"so there is no 'b\.x\[3\]'"):
+    with pytest.raises(cs.errors.SetupError, match=r"so there is no 'b\.x\[3\]'"):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=0.5, record=["b.x[3]"])
 
 
@@ -151,7 +151,7 @@ def test_addresses_in_system_files(tmp_path):
     run = load_system(file).run()
     assert run["a.body.x[0]"][-1] == pytest.approx((np.exp(2.0) - 1) / 2, rel=1e-3)  # x' = 2 x + 1
     file.write_text(FILE.replace('"a.flange.f[1]" = 1.0', ""))
-    with pytest.raises(cs.SetupError, match=r'\[constants\] "a\.flange\.f\[1\]" = 0\.0'):
+    with pytest.raises(cs.errors.SetupError, match=r'\[constants\] "a\.flange\.f\[1\]" = 0\.0'):
         load_system(file)
 
 

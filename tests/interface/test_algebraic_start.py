@@ -11,7 +11,7 @@ def test_a_law_of_two_outputs_inside_an_algebraic_loop() -> None:
     gauge = cs.Ode(lambda t, x, u: -x, lambda t, x, u: x[0] + 1e-3 * u[0], x0=[0.2], inputs=["f"], outputs=["x"])
     system = cs.System({"one": mass, "two": gauge})
     system.law(["one.f", "two.f"], lambda a, b: (30.0 * (b - a), 30.0 * (b - a)), of=["one.x", "two.x"])
-    with pytest.warns(cs.StabilityWarning, match="algebraic loop"):
+    with pytest.warns(cs.errors.StabilityWarning, match="algebraic loop"):
         result = cs.simulate(system, method=cs.Jacobi(0), step=1e-3, t_end=1e-3)
     assert result["two.f"][0] == pytest.approx(30 * (0.2 - 0.3) / 0.97, rel=1e-9)
     assert result["two.x"][0] == pytest.approx(0.2 + 1e-3 * result["two.f"][0], rel=1e-12)

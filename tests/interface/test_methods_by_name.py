@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.method.named import METHODS, as_method
+from cosolve.basics import registry
+from cosolve.method.named import as_method
 
 
 def tanks(rate=1.0):
@@ -35,7 +36,7 @@ def tanks(rate=1.0):
 )
 def test_a_name_means_the_method_with_these_options(given, meant):
     if meant is None:  # an option value that is none
-        with pytest.raises(cs.SetupError, match="method 'semi-implicit': jacobian should be "):
+        with pytest.raises(cs.errors.SetupError, match="method 'semi-implicit': jacobian should be "):
             as_method(given)
         return
     assert as_method(given) == meant
@@ -43,7 +44,7 @@ def test_a_name_means_the_method_with_these_options(given, meant):
 
 
 def test_every_exported_method_has_a_name():
-    named = {cls.__name__ for cls in METHODS.values()}
+    named = {cls.__name__ for cls in registry.usable("methods").values()}
     exported = {n for n in cs.__all__ if isinstance(getattr(cs, n), type) and issubclass(getattr(cs, n), cs.Method)}
     assert named == exported - {"Method"}
 
@@ -64,21 +65,23 @@ def test_a_run_by_name_has_the_same_bits():
 
 def test_what_judges_a_method_takes_its_name_too():
     system, method = tanks(), cs.GaussSeidel(degree=1)
-    assert cs.spectral_radius(system, "gauss-seidel", 0.1) == cs.spectral_radius(system, method, step=0.1)
-    assert cs.critical_step(system, "gauss-seidel", step_range=(0.1, 1.0)) == np.inf
+    assert cs.analysis.spectral_radius(system, "gauss-seidel", 0.1) == cs.analysis.spectral_radius(
+        system, method, step=0.1
+    )
+    assert cs.analysis.critical_step(system, "gauss-seidel", step_range=(0.1, 1.0)) == np.inf
     assert str(cs.check(system, "gauss-seidel", step=0.1)) == str(cs.check(system, method, 0.1))
-    assert cs.estimate_stability(system, "gauss-seidel", 0.1).verdict == "stable"
-    assert cs.stability_map(lambda a, b: tanks(a * b), [1.0], [0.5], "gauss-seidel", 0.1).shape == (1, 1)
-    assert cs.check_jacobians(system, 0.1, method="semi-implicit") == []
-    assert cs.why_not_compiled(system, "gauss-seidel", 0.1) is None
-    found = cs.order_estimate(system, "jacobi:1", step=0.02, t_end=0.2, names=["one.h"])
+    assert cs.analysis.estimate_stability(system, "gauss-seidel", 0.1).verdict == "stable"
+    assert cs.analysis.stability_map(lambda a, b: tanks(a * b), [1.0], [0.5], "gauss-seidel", 0.1).shape == (1, 1)
+    assert cs.analysis.check_jacobians(system, 0.1, method="semi-implicit") == []
+    assert cs.analysis.why_not_compiled(system, "gauss-seidel", 0.1) is None
+    found = cs.analysis.order_estimate(system, "jacobi:1", step=0.02, t_end=0.2, names=["one.h"])
     assert found.order == pytest.approx(2.0, abs=0.1)
 
 
 def test_several_methods_by_name():
-    study = cs.convergence(tanks(), ["jacobi:0", cs.Jacobi(1)], steps=[0.1, 0.05], t_end=0.5, names=["one.h"])
+    study = cs.analysis.convergence(tanks(), ["jacobi:0", cs.Jacobi(1)], steps=[0.1, 0.05], t_end=0.5, names=["one.h"])
     assert list(study.errors) == ["Jacobi(0)", "Jacobi(1)"]
-    named = cs.convergence(tanks(), {"held": "jacobi:0"}, steps=[0.1, 0.05], t_end=0.5, names=["one.h"])
+    named = cs.analysis.convergence(tanks(), {"held": "jacobi:0"}, steps=[0.1, 0.05], t_end=0.5, names=["one.h"])
     np.testing.assert_array_equal(named.errors["held"], study.errors["Jacobi(0)"])
     found = cs.sweep(tanks, {"rate": [0.5, 1.0]}, methods=["jacobi", "gauss-seidel:2"], steps=0.1, t_end=0.5)
     assert list(found["coupling"].values) == ["Jacobi(1)", "GaussSeidel(2)"]
@@ -98,6 +101,6 @@ def test_several_methods_by_name():
     ids=str,
 )
 def test_a_bad_name_gets_a_sentence_with_a_suggestion(given, sentence):
-    with pytest.raises(cs.SetupError) as caught:
+    with pytest.raises(cs.errors.SetupError) as caught:
         cs.simulate(tanks(), t_end=1.0, method=given, step=0.1)
     assert str(caught.value).startswith(sentence)

@@ -147,3 +147,20 @@ def test_increments_and_tolerances_are_in_the_unit_of_the_output():
     plan = system.plan()
     assert plan.z_nominal[plan.z_labels.index("body.T")] == pytest.approx(1000.0)
     assert np.isfinite(plan.z_nominal).all()
+
+
+def test_a_connection_with_a_unit_at_one_end_is_noted():
+    """Nothing can be converted there, which was not said."""
+
+    def notes(a: str, b: str) -> list[str]:
+        one = cs.Static(lambda t, u: t, inputs=[], outputs=[cs.Port("y", unit=a)])
+        two = cs.Static(lambda t, u: u, inputs=[cs.Port("u", unit=b)], outputs=["y"])
+        system = cs.System({"a": one, "b": two})
+        system.connect("a.y", "b.u")
+        result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=0.5)
+        return [note.text for note in result.notes if note.kind == "unit" and note.level == "info"]
+
+    assert notes("mm", "m") == notes("", "") == []
+    (first,), (second,) = notes("mm", ""), notes("", "m")
+    assert first.startswith("'a.y' is in mm and 'b.u'")
+    assert second.startswith("'b.u' is in m and 'a.y'")

@@ -12,15 +12,18 @@ from tests.io.test_inner_systems import ELSEWHERE, HERE
 from typer.testing import CliRunner
 
 import cosolve as cs
+from cosolve.basics.registry import names
 from cosolve.cli import app
 from cosolve.io import load_system, schema
 from cosolve.io.editor_schema import editor_schema
-from cosolve.method.named import CORRECTORS, METHODS
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(ROOT.glob("examples/*/*.toml"))
 PAGE = (ROOT / "docs" / "system-files.md").read_text()
 ON_THE_PAGE = dict(re.findall(r"^```toml\n# (\S+)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL))
+
+#: Groups of names that stand in system files.
+GROUPS = ("methods", "correctors", "treatments", "startups", "subsystems", "adapters")
 
 SCHEMA = jsonschema.Draft202012Validator(editor_schema())
 
@@ -54,7 +57,7 @@ def test_it_knows_every_key_and_every_name():
             expected = {field.alias or name for name, field in table.model_fields.items()}
             assert set(known[table.__name__]["properties"]) == expected, table
     text = json.dumps(SCHEMA.schema)
-    assert all(f'"{name}"' in text for name in (*METHODS, *CORRECTORS))
+    assert all(f'"{name}"' in text for group in GROUPS for name in names(group))
     assert '"accept_unconverged"' in text
 
 
@@ -161,7 +164,7 @@ def test_broken_files_are_refused(tmp_path, old, new, seen):
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
     assert bool(complaints(text)) == seen
-    with pytest.raises(cs.SetupError, match=r"^system\.toml, line \d+|^system\.toml: "):
+    with pytest.raises(cs.errors.SetupError, match=r"^system\.toml, line \d+|^system\.toml: "):
         load(tmp_path, text)
 
 

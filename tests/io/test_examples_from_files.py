@@ -33,7 +33,7 @@ def variant(tmp_path):
 
 
 def run(described) -> cs.Result:
-    return replace(described, output=replace(described.output, file=None)).run()
+    return described.run(save=None)
 
 
 @pytest.mark.covers("IJ-42", "IJ-19")
@@ -96,7 +96,7 @@ def test_the_cylinder_from_a_file_takes_the_iterations_of_python(variant):
 @pytest.mark.slow
 @pytest.mark.covers("IJ-42", "IJ-34")
 def test_the_whole_cylinder_from_its_file():
-    """16 s as the file says: 2.05 evaluations a step on average, as the prototype and as Python."""
+    """16 s as the file says: 2.05 evaluations a step on average, as the reference code and as Python."""
     result = run(load_system(CYLINDER))
     expected = cylinder.simulate(cylinder.Cylinder(), 16.0)
     assert np.array_equal(result.iterations, expected.iterations)

@@ -23,7 +23,7 @@ def sink(size=None, unit=""):
                      outputs=[cs.Port("y", size, unit=unit)])
 
 def plate(n=5):
-    return cs.Mesh.line(np.linspace(0.0, 2.0, n))
+    return cs.mapping.Mesh.line(np.linspace(0.0, 2.0, n))
 """
 
 RUN = """
@@ -106,7 +106,7 @@ def test_a_filtered_connection_has_a_name(load):
     assert np.array_equal(result["tripled"], result["b.u"])
 
 
-def test_weak_coupling_hands_on_a_blend(load):
+def test_relaxed_prediction_passes_a_blend(load):
     """y = beta u + (1 - beta) (2 y - y before), with the start as its own past; a.y = 2 + t."""
     result = load(scalars("{weak = 0.25}").replace('["a", "c"]', '["a", "weak_b_u"]')).run()
     first = 0.25 * 2.1 + 0.75 * 2.0
@@ -124,8 +124,8 @@ def test_a_field_goes_to_another_mesh(load, name):
         + RUN.replace('"c"', '"b"')
     )
     result = load(text).run()
-    mapping = getattr(cs, name.replace("-", "_"))(
-        cs.Mesh.line([0.0, 1.0, 2.0]), cs.Mesh.line([0.0, 0.5, 1.0, 1.5, 2.0])
+    mapping = getattr(cs.mapping, name.replace("-", "_"))(
+        cs.mapping.Mesh.line([0.0, 1.0, 2.0]), cs.mapping.Mesh.line([0.0, 0.5, 1.0, 1.5, 2.0])
     )
     assert np.array_equal(result["b.u"][0], mapping.consistent([1.0, 2.0, 3.0]))
 
@@ -137,8 +137,8 @@ def test_loads_go_back_by_the_transpose_and_keep_their_sum(load):
     text += '[[connections]]\nfrom = "a.y"\nto = "b.u"\nfilters = [{to_loads = "coarse"}, {map = "mortar"}]\n'
     forces = load(text + RUN.replace('"c"', '"b"')).run()["b.u"][0]
     assert forces.sum() == pytest.approx(4.0, abs=1e-13)  # of 1, 2, 3 over [0, 2]
-    back = cs.mortar(cs.Mesh.line([0.0, 0.5, 1.0, 1.5, 2.0]), cs.Mesh.line([0.0, 1.0, 2.0]))
-    loads = cs.field_to_loads(cs.Mesh.line([0.0, 1.0, 2.0])).consistent([1.0, 2.0, 3.0])
+    back = cs.mapping.mortar(cs.mapping.Mesh.line([0.0, 0.5, 1.0, 1.5, 2.0]), cs.mapping.Mesh.line([0.0, 1.0, 2.0]))
+    loads = cs.mapping.field_to_loads(cs.mapping.Mesh.line([0.0, 1.0, 2.0])).consistent([1.0, 2.0, 3.0])
     assert np.abs(forces - back.conservative(loads)).max() < 1e-15
 
 
@@ -146,7 +146,7 @@ def test_loads_become_a_field_again(load):
     text = LINES.replace('a.y = {mesh = "coarse"}', 'a.y = {mesh = "coarse", quantity = "loads"}')
     text += '[[connections]]\nfrom = "a.y"\nto = "b.u"\nfilters = [{to_field = "coarse"}, {map = "barycentric"}]\n'
     found = load(text + RUN.replace('"c"', '"b"')).run()["b.u"][0]
-    loads = cs.field_to_loads(cs.Mesh.line([0.0, 1.0, 2.0]))
+    loads = cs.mapping.field_to_loads(cs.mapping.Mesh.line([0.0, 1.0, 2.0]))
     assert loads.consistent(found[::2]) == pytest.approx([1.0, 2.0, 3.0], abs=1e-13)
 
 
@@ -181,7 +181,9 @@ def test_meshes_from_elsewhere(load, tmp_path, way):
 
 def test_the_jacobian_of_a_chain():
     """Against differences, for a field with a map, a factor and something added on the way."""
-    mapping = cs.barycentric(cs.Mesh.line([0.0, 1.0, 2.0]), cs.Mesh.line([0.0, 0.5, 1.0, 1.5, 2.0]))
+    mapping = cs.mapping.barycentric(
+        cs.mapping.Mesh.line([0.0, 1.0, 2.0]), cs.mapping.Mesh.line([0.0, 0.5, 1.0, 1.5, 2.0])
+    )
     chain = Chain(False, [("scale", 2.0), ("map", mapping.as_law()), ("add", [-0.5]), ("offset", 3.0), ("scale", 4.0)])
     x, y = np.array([1.0, -2.0, 0.5]), np.arange(5.0)
     J = chain.jacobian(x, y).toarray()
@@ -255,14 +257,14 @@ MAP = '[[connections]]\nfrom = "a.y"\nto = "b.u"\nfilters = [{map = "mortar"}]\n
             'line = [0.0, 1.0, 2.0]\ngroup = "wet"',
             "group belongs to a mesh with file, not to one with line",
         ),
-        ("line = [0.0, 1.0, 2.0]", 'factory = "parts:sink"', "returned a Static, not a cosolve.Mesh"),
+        ("line = [0.0, 1.0, 2.0]", 'factory = "parts:sink"', "returned a Static, not a cosolve.mapping.Mesh"),
     ],
 )
 def test_what_is_refused_and_where(load, old, new, said):
     good = LINES + MAP + RUN.replace('"c"', '"b"')
     assert old in good
     load(good)
-    with pytest.raises(cs.SetupError) as caught:
+    with pytest.raises(cs.errors.SetupError) as caught:
         load(good.replace(old, new))
     assert said in str(caught.value)
     assert str(caught.value).startswith("system.toml, line ")
@@ -277,6 +279,31 @@ def test_what_is_refused_and_where(load, old, new, said):
     ],
 )
 def test_filters_that_do_not_fit_a_number(load, filters, said):
-    with pytest.raises(cs.SetupError) as caught:
+    with pytest.raises(cs.errors.SetupError) as caught:
         load(scalars(filters))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ('mesh = "fine"', ""),
+        ('mesh = "coarse"', "'d.u' lies on another mesh than 'b.u'"),
+        ('mesh = "fine", quantity = "loads"', "'d.u' lies on another mesh than 'b.u'"),
+    ],
+)
+def test_what_one_connection_feeds_lies_on_one_mesh(load, other, said):
+    size = 3 if "coarse" in other else 5
+    text = LINES + f'"d.u" = {{{other}}}\n'
+    text = text.replace(
+        "[fields]", f'[subsystems.d]\nfactory = "parts:sink"\nparameters = {{size = {size}}}\n\n[fields]'
+    )
+    text += '[[connections]]\nfrom = "a.y"\nto = ["b.u", "d.u"]\nfilters = [{map = "mortar"}]\n'
+    text += RUN.replace('"c"', '"b", "d"')
+    if said:
+        with pytest.raises(cs.errors.SetupError, match=said):
+            load(text)
+        return
+    run = load(text).run()
+    assert run["d.u"][-1] == pytest.approx(run["b.u"][-1])
+    assert run["d.u"][-1] == pytest.approx(1.2 * np.array([1.0, 1.5, 2.0, 2.5, 3.0]))

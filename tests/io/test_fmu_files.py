@@ -92,7 +92,7 @@ def test_fmus_are_relative_to_the_file_wherever_it_is_run_from(tmp_path, monkeyp
 )
 def test_bad_fmu_tables_are_located(tmp_path, more, second, words) -> None:
     path = write(tmp_path, more, second)
-    with pytest.raises(cs.SetupError, match=words) as failure:
+    with pytest.raises(cs.errors.SetupError, match=words) as failure:
         load_system(path)
     assert "pair.toml" in str(failure.value)
     assert "subsystems.two" in str(failure.value)

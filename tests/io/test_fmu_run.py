@@ -59,7 +59,7 @@ def test_as_its_default_experiment_says_and_as_fmpy_runs_it(fmi):
 
 def test_what_the_command_line_changes():
     path = str(fmu("mass_force", 2))
-    assert run(path, "--t-end", "0.1", "--step", "0.05", "-q", "-o", "a.h5", "--output", "der(v)").exit_code == 0
+    assert run(path, "--t-end", "0.1", "--step", "0.05", "-q", "-o", "a.h5", "--record", "der(v)").exit_code == 0
     found = cs.load_result("a.h5")
     assert list(found.t) == [0.0, 0.05, 0.1]
     assert "mass_force.der(v)" in found.channels
@@ -68,7 +68,7 @@ def test_what_the_command_line_changes():
 
 def test_an_fmu_that_says_nothing_runs_a_second_in_500_steps():
     described = read_fmu(with_experiment("mass_force", 2, ""))
-    assert (described.t_start, described.t_end, described.step) == (0.0, 1.0, 1 / 500)
+    assert (described.options.t_start, described.options.t_end, described.options.step) == (0.0, 1.0, 1 / 500)
 
 
 def test_the_kind_is_chosen_and_the_tolerance_reaches_the_solver():
@@ -107,9 +107,9 @@ def test_what_cannot_work_is_said_in_one_sentence(arguments, sentence):
 
 def test_options_of_fmus_are_not_for_system_files():
     Path("a.toml").write_text("")
-    done = run("a.toml", "--set", "a=1")
+    done = run("a.toml", "--kind", "me")
     assert done.exit_code == 2
-    assert "--set is for running one FMU" in done.stderr
+    assert "--kind is for running one FMU" in done.stderr
 
 
 def test_inspect_shows_the_experiment_and_breaks_no_name_when_piped():
@@ -121,4 +121,4 @@ def test_inspect_shows_the_experiment_and_breaks_no_name_when_piped():
     assert "default experiment: t = 0 ... 1, step 0.001" in done.stdout
     assert long in done.stdout
     assert "with Jacobians over the step from its derivatives" in done.stdout
-    assert cs.inspect_fmu(path).experiment == {"startTime": 0.0, "stopTime": 1.0, "stepSize": 0.001}
+    assert cs.fmi.inspect_fmu(path).experiment == {"startTime": 0.0, "stopTime": 1.0, "stepSize": 0.001}

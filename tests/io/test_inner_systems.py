@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from tests.fmu.build import fmu
-from tests.nested.test_nested import nested
+from tests.run.nested.test_nested import nested
 
 import cosolve as cs
 from cosolve.io import load_system
@@ -19,7 +19,7 @@ inputs = ["f"]
 outputs = ["x", "v"]
 """
 
-#: the first two of three masses, as in tests/nested
+#: the first two of three masses, as in tests/run/nested
 PARTS = f"""
 [ABOVEsubsystems.one]
 {MASS}
@@ -140,7 +140,7 @@ def test_what_the_outer_file_says_counts(load):
         (HERE, 'method = {name = "implicit", degree = 1}', "", "a system inside needs a method"),
         (HERE, '"implicit"', '"implict"', "there is no method 'implict'; did you mean 'implicit'?"),
         (HERE, '"two.end"', '"two.ende"', "Nested: input 'end': 'two' has no input 'ende'; did you mean 'end'?"),
-        (HERE, 'inputs = {end = "two.end"}', "", "the inner input 'two.end' is fed by nothing; name it in inputs="),
+        (HERE, 'inputs = {end = "two.end"}', "", "the inner input 'two.end' is not connected; name it in inputs="),
         (HERE, 'x = "two.x", first', 'x = "two.y", first', "Nested: output 'x': 'two' has no output 'y'"),
         (
             HERE,
@@ -162,14 +162,14 @@ def test_what_the_outer_file_says_counts(load):
 )
 def test_what_is_refused_and_where(load, text, old, new, said):
     assert old in text
-    with pytest.raises(cs.SetupError) as caught:
+    with pytest.raises(cs.errors.SetupError) as caught:
         load(text.replace(old, new, 1))
     assert said in str(caught.value)
     assert str(caught.value).startswith("system.toml, line ")
 
 
 def test_a_mistake_in_the_inner_file_is_told_with_both_files(load):
-    with pytest.raises(cs.SetupError) as caught:
+    with pytest.raises(cs.errors.SetupError) as caught:
         load(ELSEWHERE, INNER.replace("linear = {", "lnear = {", 1))
     assert "system.toml, line " in str(caught.value)
     assert "pair.toml, line " in str(caught.value)
@@ -178,7 +178,7 @@ def test_a_mistake_in_the_inner_file_is_told_with_both_files(load):
 
 def test_changes_belong_into_the_outer_file(load):
     with pytest.raises(
-        cs.SetupError, match=r"pair\.toml, line \d+, \[\[changes\]\] number 1: a system inside takes no changes"
+        cs.errors.SetupError, match=r"pair\.toml, line \d+, \[\[changes\]\] number 1: a system inside takes no changes"
     ):
         load(ELSEWHERE, INNER + "\n[[changes]]\nt = 0.5\nset = {two.end = 1.0}\n")
 
@@ -214,6 +214,6 @@ step = 0.1
     (tmp_path / "system.toml").write_text(outer)
     described = load_system(tmp_path / "system.toml")
     alone = load_system(tmp_path / "inside" / "body.toml")
-    result, expected = (cs.simulate(d.system, t_end=0.5, method=d.method, step=0.1) for d in (described, alone))
+    result, expected = (cs.simulate(d.system, t_end=0.5, method=d.options.method, step=0.1) for d in (described, alone))
     assert result["loop.body.x"] == pytest.approx(expected["body.x"], abs=1e-13)
     assert {"body.fmu", "springs.py", "body.toml"} <= {path.name for path in described.files}

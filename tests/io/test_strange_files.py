@@ -1,4 +1,4 @@
-"""System files that somebody wrote by hand, with every kind of mistake: a sentence each, with file and line."""
+"""System files written by hand, with every kind of mistake: a sentence each, with file and line."""
 
 import tomllib
 
@@ -62,7 +62,7 @@ def test_a_sentence_says_what_is_wrong(case, tmp_path):
     (tmp_path / "ends.py").write_text("import sys\nsys.exit(1)\n")
     (tmp_path / "quits.py").write_text("import sys\ndef f():\n    sys.exit(3)\n")
     (tmp_path / "system.toml").write_text(GOOD.replace(old, new, 1))
-    with pytest.raises(cs.SetupError) as refused:
+    with pytest.raises(cs.errors.SetupError) as refused:
         load_system(tmp_path / "system.toml")
     said = str(refused.value)
     assert sentence in said
@@ -74,7 +74,7 @@ def test_a_sentence_says_what_is_wrong(case, tmp_path):
 def test_a_mark_before_the_first_line_is_no_fault(tmp_path):
     """Some editors on Windows write one, and ends of lines of two characters."""
     (tmp_path / "system.toml").write_bytes(GOOD.replace("\n", "\r\n").encode("utf-8-sig"))
-    assert load_system(tmp_path / "system.toml").t_end == 1.0
+    assert load_system(tmp_path / "system.toml").options.t_end == 1.0
 
 
 def test_a_long_matrix_is_searched_once(tmp_path, monkeypatch):
@@ -84,7 +84,7 @@ def test_a_long_matrix_is_searched_once(tmp_path, monkeypatch):
     file.write_text(MASSES.replace("B = ", matrix + "B = ", 1) + LAW + SIMULATION)
     reads, real = [], tomllib.loads
     monkeypatch.setattr(toml_text.tomllib, "loads", lambda text: reads.append(len(text)) or real(text))
-    with pytest.raises(cs.SetupError, match=r"line 7, \[subsystems.one\]: unknown key 'big'"):
+    with pytest.raises(cs.errors.SetupError, match=r"line 7, \[subsystems.one\]: unknown key 'big'"):
         load_system(file)
     assert sum(reads) < 2.1 * file.stat().st_size
     assert max(toml_text.line_numbers(file.read_text()).values()) == file.read_text().count("\n")

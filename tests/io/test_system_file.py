@@ -1,6 +1,7 @@
 """System files: they build what Python would build, and say where and what is wrong."""
 
 import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 from examples.two_mass.model import SCHMOLL, split
 
 import cosolve as cs
+from cosolve.basics import imports
+from cosolve.basics.imports import import_callable
 from cosolve.io import load_system
-from cosolve.io.imports import import_callable
 from cosolve.io.toml_text import line_numbers
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_mass" / "system.toml"
@@ -66,17 +68,13 @@ def write(tmp_path):
 
 def test_the_example_is_the_model_built_in_python():
     described = load_system(EXAMPLE)
-    from_file = described.run() if described.output.file is None else _in_memory(described)
+    from_file = described.run(save=None)
     in_python = cs.simulate(split("F/F", SCHMOLL), t_end=0.1, method=cs.SemiImplicit(degree=2), step=1e-4)
     for name in ("one.x", "one.v", "two.x", "two.v"):
         np.testing.assert_array_equal(from_file[name], in_python[name])
     exact = SCHMOLL.exact(from_file.t)
     # order 3 in H = 1e-4 on a coupling frequency of about 1400 rad/s: (omega H)^3 = 3e-3 per unit of displacement
     assert np.abs(from_file["one.x"] - exact[:, 0]).max() < 3e-3
-
-
-def _in_memory(described):
-    return cs.simulate(described.system, t_end=described.t_end, method=described.method, step=described.step)
 
 
 def test_matrices_and_a_linear_law_need_no_python(write):
@@ -167,14 +165,11 @@ max_step = 0.25
 every = 2
 """
     described = load_system(write(tanks))
-    assert isinstance(described.method, cs.Implicit)
-    assert (described.method.tol, described.method.corrector.refresh) == (1e-9, "run")
-    assert described.step == cs.Adaptive(rtol=1e-5, max_step=0.25)
-    assert (described.t_start, described.t_end, described.workers, described.output.every) == (1.0, 3.0, 2, 2)
-    result = described.run()
-    assert (result.t[0], result.t[-1]) == (1.0, 3.0)
-    assert result["a.h"] == pytest.approx(1.0, abs=1e-12)  # 1 is at rest with inflow 1
-    np.testing.assert_allclose(result["b.h"], 1 - np.exp(-2 * (result.t - 1)), atol=1e-4)
+    assert isinstance(described.options.method, cs.Implicit)
+    assert (described.options.method.tol, described.options.method.corrector.refresh) == (1e-9, "run")
+    assert described.options.step == cs.Adaptive(rtol=1e-5, max_step=0.25)
+    run = described.options
+    assert (run.t_start, run.t_end, run.workers, run.every) == (1.0, 3.0, 2, 2)
 
 
 def test_a_startup_with_a_function_of_the_user(write):
@@ -265,7 +260,7 @@ GOOD = MASSES + LAW + SIMULATION
         ("[[laws]]", "[laws]", "line 22: there can be several of these tables, so write [[laws]] instead of [laws]"),
         ('"one.f" = 1', '"one.g" = 1', "line 22, [[laws]] number 1: law: 'one' has no input 'g'"),
         ('"two.f" = -1', '"three.f" = -1', "names the subsystem 'three', which does not exist"),
-        (', "two.f" = -1', "", "line 13, [subsystems.two]: the input 'two.f' is fed by nothing"),
+        (', "two.f" = -1', "", "line 13, [subsystems.two]: the input 'two.f' is not connected"),
         ("linear = {", "linaer = {", "line 25, [[laws]] number 1: unknown key 'linaer'; did you mean 'linear'?"),
         ("t_end = 1.0", "t_end = [1.0", "is not valid TOML"),
     ],
@@ -273,7 +268,7 @@ GOOD = MASSES + LAW + SIMULATION
 def test_complaints_name_the_line_the_table_and_the_remedy(write, old, new, complaint):
     assert old in GOOD
     path = write(GOOD.replace(old, new, 1))
-    with pytest.raises(cs.SetupError) as refused:
+    with pytest.raises(cs.errors.SetupError) as refused:
         load_system(path)
     assert complaint in str(refused.value)
     assert str(refused.value).startswith("system.toml")
@@ -306,7 +301,7 @@ def test_complaints_about_the_code_of_the_user(write, table, complaint):
         hungry="import no_such_thing\n",
         good="def f(size):\n    raise ValueError(f'no size: {size}')\n",
     )
-    with pytest.raises(cs.SetupError) as refused:
+    with pytest.raises(cs.errors.SetupError) as refused:
         load_system(path)
     assert complaint in str(refused.value)
 
@@ -325,18 +320,18 @@ def test_complaints_about_the_code_of_the_user(write, table, complaint):
     ],
 )
 def test_complaints_about_further_tables(write, extra, complaint):
-    with pytest.raises(cs.SetupError) as refused:
+    with pytest.raises(cs.errors.SetupError) as refused:
         load_system(write(GOOD + "\n" + extra))
     assert complaint in str(refused.value)
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(cs.SetupError, match="there is no system file"):
+    with pytest.raises(cs.errors.SetupError, match="there is no system file"):
         load_system(tmp_path / "nothing.toml")
-    with pytest.raises(cs.SetupError, match="cannot be read"):
+    with pytest.raises(cs.errors.SetupError, match="cannot be read"):
         load_system(tmp_path)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(cs.SetupError, match="not UTF-8"):
+    with pytest.raises(cs.errors.SetupError, match="not UTF-8"):
         load_system(tmp_path / "binary.toml")
 
 
@@ -402,7 +397,7 @@ def test_inputs_from_tables_and_functions(write, tmp_path):
 )
 def test_bad_inputs_are_refused_with_their_place(write, tmp_path, old, new, words):
     (tmp_path / "drive.csv").write_text("t,force\n0,0\n1,1\n")
-    with pytest.raises(cs.SetupError) as caught:
+    with pytest.raises(cs.errors.SetupError) as caught:
         load_system(write(MASSES + INPUTS.replace(old, new) + SIMULATION, model="def push(t, size):\n    return 1.0\n"))
     for word in words:
         assert word in str(caught.value)
@@ -413,7 +408,7 @@ def test_changes_at_given_times(write):
     run = load_system(write(held + SIMULATION)).run()
     exact = (1 - np.cos(1.0)) - (1 - np.cos(1.0 - 0.505))  # x'' = -x + f with f = 1 until 0.505
     assert run["two.x"][-1] == pytest.approx(exact, rel=1e-10)
-    with pytest.raises(cs.SetupError, match=r"\[\[changes\]\].*'three"):
+    with pytest.raises(cs.errors.SetupError, match=r"\[\[changes\]\].*'three"):
         load_system(write(held.replace("set = {two.f", "set = {three.f") + SIMULATION))
 
 
@@ -429,12 +424,17 @@ def test_a_module_of_a_package_has_one_name(tmp_path, monkeypatch):
     assert found() == ("machines_of_a_test.coil.part", 3)
     monkeypatch.syspath_prepend(tmp_path)
     assert importlib.import_module("machines_of_a_test.coil.part").name is found
-    with pytest.raises(cs.SetupError, match="there is no module 'absent' for 'absent:name'"):
+    with pytest.raises(cs.errors.SetupError, match="there is no module 'absent' for 'absent:name'"):
         import_callable("absent:name", folder)
     plain = tmp_path / "plain"
     plain.mkdir()
     (plain / "part.py").write_text("def name():\n    return __name__\n")
     assert import_callable("part:name", plain)() == "part"
+    for taken in ("json", "json/inner"):  # the name of a package that was imported from elsewhere
+        (tmp_path / taken).mkdir()
+        (tmp_path / taken / "__init__.py").touch()
+        (tmp_path / taken / "part.py").write_text("def name():\n    return __name__\n")
+        assert import_callable("part:name", tmp_path / taken)() == "part"
 
 
 def test_a_subsystem_of_a_function_in_a_process_of_its_own(write):
@@ -462,10 +462,27 @@ step = 0.25
 """
     far = load_system(write(text, apart=model))
     near = load_system(write(text.replace("isolated = true", ""), name="near.toml", apart=model))
-    assert isinstance(far.system.subsystems["far"], cs.Isolated)
+    assert isinstance(far.system.subsystems["far"], cs.remote.Isolated)
     assert np.array_equal(far.run()["far.x"], near.run()["far.x"])
     far.system.subsystems["far"].close()
-    with pytest.raises(cs.SetupError, match=r"system\.toml, line 3, \[subsystems\.far\]: .*it would grow"):
+    with pytest.raises(cs.errors.SetupError, match=r"system\.toml, line 3, \[subsystems\.far\]: .*it would grow"):
         load_system(write(text.replace("2.0", "-2.0"), apart=model))
-    with pytest.raises(cs.SetupError, match=r"line 3, \[subsystems\.far\]: 'apart:decay' has no parameter 'rat'"):
+    with pytest.raises(
+        cs.errors.SetupError, match=r"line 3, \[subsystems\.far\]: 'apart:decay' has no parameter 'rat'"
+    ):
         load_system(write(text.replace("rate", "rat"), apart=model))
+
+
+def test_another_thread_may_import_meanwhile(tmp_path, monkeypatch):
+    """As the server of a live view does while an FMU made of Python builds its model."""
+    (tmp_path / "kept.py").write_text("def name():\n    return 'kept'\n")
+    looked = []
+
+    def others_import_too(name, module, folder):
+        looked.append(name)
+        monkeypatch.setitem(sys.modules, f"imported_meanwhile_{len(looked)}", sys)
+        return False
+
+    monkeypatch.setattr(imports, "_is_homonym", others_import_too)
+    assert import_callable("kept:name", tmp_path)() == "kept"
+    assert looked

@@ -364,7 +364,7 @@ def test_llvm_compiles_text_for_this_machine():
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(engine.get_function_address("twice"))(21) == 42
 
 
-def test_nothing_but_the_room_knows_the_inside():
+def test_nothing_but_the_package_knows_the_inside():
     # the facts above are all there are: no other module touches numba.core, llvmlite or private options
     import cosolve
 

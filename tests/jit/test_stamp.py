@@ -150,13 +150,13 @@ def test_whatever_jitted_functions_call_is_among_their_sources():
     assert seen > 100
 
 
-def test_rooms_do_not_throw_away_each_others_machine_code():
-    def rooms(path: str) -> set[str]:
+def test_packages_do_not_throw_away_each_others_machine_code():
+    def packages(path: str) -> set[str]:
         return {source.relative_to(PACKAGE).parts[0] for source in sources.sources(PACKAGE / path)}
 
-    assert rooms("multibody/equations/dynamics.py") == {"jit", "multibody"}
-    assert "multibody" not in rooms("mapping/kernels/overlap.py")
-    assert "fmu" not in rooms("multibody/subsystem/kernels.py")
+    assert packages("multibody/equations/dynamics.py") == {"jit", "multibody"}
+    assert "multibody" not in packages("mapping/kernels/overlap.py")
+    assert "fmu" not in packages("multibody/subsystem/kernels.py")
 
 
 def test_no_source_imports_relatively():

@@ -23,7 +23,7 @@ class Clock:
     def given_way(self):
         self.now += self.each_yield
 
-    def wait(self, vigil, comes_after):
+    def wait(self, spin, comes_after):
         """Wait for something that comes so many seconds from now: how often was looked, and whether it slept."""
         due, looks, slept = self.now + comes_after, [], []
 
@@ -36,42 +36,61 @@ class Clock:
             self.now = max(self.now, due)
             return True
 
-        assert vigil.wait(look, sleep)
+        assert spin.wait(look, sleep)
         return len(looks), bool(slept)
 
 
-def test_a_short_wait_is_watched_and_after_a_long_one_nobody_looks(monkeypatch):
-    clock, vigil = Clock(monkeypatch), c.Vigil()
-    assert clock.wait(vigil, 2.5e-6) == (4, False)
-    looks, slept = clock.wait(vigil, 0.5)
+def test_a_short_wait_is_watched_and_after_a_long_one_none_looks(monkeypatch):
+    clock, spin = Clock(monkeypatch), c.SpinThenBlock()
+    assert clock.wait(spin, 2.5e-6) == (4, False)
+    looks, slept = clock.wait(spin, 0.5)
     assert slept
     assert looks <= 201  # a fifth of a millisecond, not half a second
-    assert clock.wait(vigil, 2.5e-6) == (0, True)
-    assert clock.wait(vigil, 2.5e-6) == (4, False)  # the last one was short again
+    assert clock.wait(spin, 2.5e-6) == (0, True)
+    assert clock.wait(spin, 2.5e-6) == (4, False)  # the last one was short again
 
 
 def test_who_loses_the_core_sleeps_for_a_while_and_for_longer_each_time(monkeypatch):
-    clock, vigil = Clock(monkeypatch, each_yield=3e-3), c.Vigil()
-    assert clock.wait(vigil, 1e-6) == (1, True)
+    clock, spin = Clock(monkeypatch, each_yield=3e-3), c.SpinThenBlock()
+    assert clock.wait(spin, 1e-6) == (1, True)
     asleep = []
     for _ in range(3):
         asleep.append(0)
-        while clock.wait(vigil, 1e-6)[0] == 0:
+        while clock.wait(spin, 1e-6)[0] == 0:
             asleep[-1] += 1
     assert asleep == [64, 128, 256]
 
 
 def test_an_exception_while_asleep_leaves_it_asleep(monkeypatch):
     Clock(monkeypatch)
-    vigil, looks = c.Vigil(), []
+    spin, looks = c.SpinThenBlock(), []
     for _ in range(2):
         with pytest.raises(TimeoutError):
-            vigil.wait(lambda: looks.append(1), _late)
+            spin.wait(lambda: looks.append(1), _late)
     assert 0 < len(looks) <= 201
 
 
 def _late():
     raise TimeoutError
+
+
+def test_the_other_end_is_not_waited_for_longer_than_patience(monkeypatch):
+    """A computer that does not answer at all, where the system itself would wait for minutes; then one that does."""
+    asked, (near, far) = [], socket.socketpair()
+
+    def connect(where, timeout=None):
+        asked.append((where, timeout))
+        if len(asked) == 1:
+            raise TimeoutError
+        return near
+
+    monkeypatch.setattr(c.socket, "create_connection", connect)
+    connection = c.connected("tcp:hub:4711", patience=3.0)
+    assert asked == 2 * [(("hub", 4711), 3.0)]
+    assert connection.socket is near
+    assert near.gettimeout() is None  # from then on it is waited for
+    connection.close()
+    far.close()
 
 
 def test_records_arrive_whole_however_they_are_cut():
@@ -96,13 +115,19 @@ def test_numbers_are_finite_or_not_however_many(values):
     assert c.all_finite(np.array(values)) == bool(np.isfinite(values).all())
 
 
-def test_the_end_of_a_waveform_is_the_sample_that_weights_choose():
-    times, values = [0.0, 0.25, 1.0], np.array([[1.0], [2.0], [4.0]])
+@pytest.mark.parametrize("end", [1.0, 0.0, -3.0, 1e4])
+def test_the_end_of_a_waveform_is_the_sample_that_weights_choose(end):
+    """Times that differ by rounding are the same, wherever the window lies."""
+    values = np.array([[1.0], [2.0], [4.0]])
+    times = [end - 1.0, end - 0.75, end]
+    near = 5e-13 * max(1.0, 1e-3 * abs(end))
     for degree in (0, 1, 2):
         wave = c.Waveform(times, values, degree)
-        for t in (1.0, 1.0 - 1e-14, 1.0 + 1e-14, 0.99, 0.25, 0.0):
+        for t in (end, end - 0.01, end - 0.75, end - 1.0):
             assert np.allclose(wave.at(t), c.spline_weights(times, degree, t) @ values, rtol=1e-15)
-    assert wave.at(1.0 - 1e-14)[0] == 4.0
+        for time, value in zip(times, values, strict=True):
+            for t in (time - near, time, time + near):
+                assert wave.at(t)[0] == value[0]
 
 
 def test_numbers_of_points_may_be_anything_that_counts_them():

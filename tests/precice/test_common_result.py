@@ -46,9 +46,9 @@ def test_every_field_of_all_is_in_one_file(tmp_path, scheme):
         if scheme.endswith("explicit"):
             wanted = A_Y @ result["B.X"][n - 1] + a_free(result.t[n])
             np.testing.assert_allclose(result["A.Y"][n], wanted, rtol=1e-12, atol=1e-12)
-    crossings = COUNTS if scheme == "serial-implicit" else [1] * 10
-    assert result.iterations.tolist() == [n - 1 for n in crossings]
-    assert result.stats.calls == {"A": sum(crossings), "B": sum(crossings)}
+    subsystem_steps = COUNTS if scheme == "serial-implicit" else [1] * 10
+    assert result.iterations.tolist() == [n - 1 for n in subsystem_steps]
+    assert result.stats.calls == {"A": sum(subsystem_steps), "B": sum(subsystem_steps)}
     assert result.finished
 
 

@@ -75,7 +75,7 @@ def test_every_method_once():
         with pytest.raises(ParticipantError, match="two equal corners"):
             p.set_mesh_edge("P", 1, 1)
         with pytest.raises(ParticipantError, match="no point; points are numbered from 0 to 7"):
-            p.set_mesh_triangle("P", 0, 1, 9)
+            p.set_mesh_triangle("P", 0, 1, 8)
         with pytest.raises(ParticipantError, match="not plane and convex"):
             p.set_mesh_quad("P", 0, 1, 2, 7)
         with pytest.raises(ParticipantError, match="has no mesh 'X'; its meshes are P"):
@@ -108,6 +108,14 @@ def test_every_method_once():
             p.read_data("P", "T", ids, 1.5)
         with pytest.raises(ParticipantError, match=r"a step of 1\.5 is not above 0 and at most 1"):
             p.advance(1.5)
+        for outside in (1.0 + 1e-11, 0.0, -1e-300, np.nan):
+            with pytest.raises(ParticipantError, match="is not above 0 and at most 1"):
+                p.advance(outside)
+        for outside in (1.0 + 1e-11, -1e-11):
+            with pytest.raises(ParticipantError, match="are known for the next 1 s"):
+                p.read_data("P", "T", ids, outside)
+        for inside in (0.0, -5e-13, 1.0, 1.0 + 5e-13):  # what rounding adds to sums of steps
+            assert p.read_data("P", "T", ids, inside).shape == (8,)
         p.write_data("P", "F", (0, 1), ((1, 2, 3), (4, 5, 6)))
         p.write_data("P", "F", [], np.zeros((0, 3)))
         assert p.read_data("P", "T", [], 0.0).shape == (0,)
@@ -316,8 +324,8 @@ def test_the_first_participant_may_choose_the_windows(scheme):
 
 
 def test_nothing_that_travels_is_executed():
-    for room in ("participants", "precice"):
-        for file in (SOURCE / room).rglob("*.py"):
+    for longest in ("participants", "precice"):
+        for file in (SOURCE / longest).rglob("*.py"):
             text = file.read_text()
             assert not any(word in text for word in ("pickle", "marshal", "eval(", " exec(", "yaml")), file
 

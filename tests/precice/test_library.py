@@ -15,11 +15,11 @@ from tests.precice.together import MEASURES, config, constant, iterations
 
 import cosolve as cs
 from cosolve.errors import CosolveError, SubsystemError
-from cosolve.participants.hub import Door, Hub
+from cosolve.participants.hub import Hub, ListeningSocket
 from cosolve.precice.config import Reader
 from cosolve.precice.coupling import Coupling
 from cosolve.precice.running import run_configuration
-from cosolve.precice.subsystems import Gathering, subsystems_of
+from cosolve.precice.subsystems import FirstRecords, subsystems_of
 from cosolve.signal.polynomial import Polynomial
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ comp
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return cs.build_participant_library(tmp_path_factory.mktemp("library") / "cosolve", precice=True)
+    return cs.remote.build_participant_library(tmp_path_factory.mktemp("library") / "cosolve", precice=True)
 
 
 def compiled(library, source, target, *, flags=()):
@@ -71,8 +71,8 @@ def run(commands, folder, text=S_CONST, **environment):
 def told(commands, folder, text=S_CONST, watched=False, **environment):
     """Programs under a hub, to their ends; where they are watched, the hub learns that one has failed."""
     coupling = Coupling(Reader("config.xml", text.encode()).configuration, record=True)
-    door = Door()
-    finding = os.environ | {"COSOLVE_HUB": door.address} | environment
+    listener = ListeningSocket()
+    finding = os.environ | {"COSOLVE_HUB": listener.address} | environment
     processes = [
         subprocess.Popen(command, env=finding, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
         for command in commands
@@ -82,7 +82,7 @@ def told(commands, folder, text=S_CONST, watched=False, **environment):
     late.start()
     try:
         watch = (lambda name: "one has ended" * any(process.poll() for process in processes)) if watched else None
-        Hub(coupling, door, patience=30.0, watch=watch).serve()
+        Hub(coupling, listener, patience=30.0, watch=watch).serve()
     except CosolveError as error:
         failure = error
     late.cancel()
@@ -124,17 +124,17 @@ def test_substeps_travel_and_are_interpolated_as_in_python(library, tmp_path):
 
 @pytest.mark.covers("PX-19")
 def test_inside_a_macro_step_the_polynomial_of_the_method_is_read_in_c_too(library, tmp_path):
-    gathering = Gathering(Reader("config.xml", S_CONST.encode()).configuration)
-    door, chance, step = Door(), np.random.default_rng(3), 0.25
+    first_records = FirstRecords(Reader("config.xml", S_CONST.encode()).configuration)
+    listener, chance, step = ListeningSocket(), np.random.default_rng(3), 0.25
     program = compiled(library, "reads.c", tmp_path / "reads")
-    finding = os.environ | {"COSOLVE_HUB": door.address}
+    finding = os.environ | {"COSOLVE_HUB": listener.address}
     both = [subprocess.Popen([program, name], env=finding, stdout=subprocess.PIPE, text=True) for name in "AB"]
     late = threading.Timer(60.0, lambda: [process.kill() for process in both])  # no test may hang
     late.start()
-    hub = Hub(gathering, door, patience=30.0)
+    hub = Hub(first_records, listener, patience=30.0)
     try:
-        hub.listen(lambda: gathering.done)
-        subsystems = subsystems_of(gathering, hub, lambda name: "", rollback=False)
+        hub.listen(lambda: first_records.done)
+        subsystems = subsystems_of(first_records, hub, lambda name: "", rollback=False)
         subsystems["A"].start(0.0)
         signals = [Polynomial(k * step, step, chance.normal(size=(k + 1, 4))) for k in range(13)]
         for u in signals:
@@ -220,7 +220,7 @@ def test_the_launcher_couples_cpp_and_python_and_names_the_one_that_dies(library
     np.testing.assert_allclose(np.array((tmp_path / "a.txt").read_text().split(), float), Y, rtol=0, atol=1e-10)
     np.testing.assert_allclose(np.load(tmp_path / "B.npy"), X, rtol=0, atol=1e-10)
     commands["B"] = f"{sys.executable} solver.py B killed"
-    with pytest.raises(SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\); its last words"):
+    with pytest.raises(SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\); its last output"):
         run_configuration("config.xml", commands, logs=tmp_path / "logs")
     assert "participant 'B' was ended (signal 9, SIGKILL)" in (tmp_path / "logs/A.log").read_text()
 
@@ -240,7 +240,7 @@ WRONG = {
     "advance(none": "no participant: cosolve_open it first",
     "must_save(none": "no participant: cosolve_open it first",
     'open("A"': "A: participant 'A' is connected already",
-    'open("Nobody"': "Nobody: there is no participant 'Nobody' in this coupling; there are 'A', 'B'",
+    'open("Absent"': "Absent: there is no participant 'Absent' in this coupling; there are 'A', 'B'",
     'set_points(solver, "MC"': "A: has no mesh 'MC'; its meshes are ",
     'set_points(solver, "MB"': "A: mesh 'MB' is received from another participant, which sets its points",
     'set_points(solver, "MA", -4': "a number of points is negative",
@@ -296,7 +296,7 @@ def misused_one(library, tmp_path_factory):
     ("what", "words"),
     [
         ("unmade", "no participant: call precicec_createParticipant first"),
-        ("name", "there is no participant 'Nobody' in this coupling"),
+        ("name", "there is no participant 'Absent' in this coupling"),
         ("twice", "participant 'A' is connected already"),
         ("mesh", "A: has no mesh 'MC'; its meshes are "),
         ("advance", "A: start it before it advances"),
@@ -344,5 +344,5 @@ def test_cmake_and_pkg_config_find_it(library, tmp_path):
 
 
 def test_a_library_that_is_there_is_left_alone(library):
-    with pytest.raises(cs.SetupError, match="is there already"):
-        cs.build_participant_library(library)
+    with pytest.raises(cs.errors.SetupError, match="is there already"):
+        cs.remote.build_participant_library(library)

@@ -170,7 +170,7 @@ def test_windows_of_different_length_step_to_the_next_end():
 
 
 def test_serial_schemes_in_a_circle_are_told_apart_from_long_computations():
-    """A waits for C, B for A, C for B: nobody would ever begin."""
+    """A waits for C, B for A, C for B: none would ever begin."""
     text = """<precice-configuration>
       <data:scalar name="P" /><data:scalar name="Q" /><data:scalar name="R" />"""
     ring = [("A", "B", "P"), ("B", "C", "Q"), ("C", "A", "R")]

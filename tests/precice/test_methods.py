@@ -17,7 +17,7 @@ from cosolve.participants.client import Connection
 from cosolve.participants.hub import Hub
 from cosolve.precice.config import Reader
 from cosolve.precice.opt_in.precice import Participant
-from cosolve.precice.subsystems import Gathering, joined, subsystems_of
+from cosolve.precice.subsystems import FirstRecords, joined, subsystems_of
 from cosolve.signal.polynomial import Polynomial
 
 FIXED = [0.544325327375, 0.62158957447, 0.646378492156, 0.548273775027]
@@ -26,8 +26,8 @@ FIXED = [0.544325327375, 0.62158957447, 0.646378492156, 0.548273775027]
 @contextmanager
 def gathered(text, solvers, rollback=True):
     """The system of participants in threads, and what they return at the end."""
-    gathering = Gathering(Reader("config.xml", text.encode()).configuration)
-    hub = Hub(gathering)
+    first_records = FirstRecords(Reader("config.xml", text.encode()).configuration)
+    hub = Hub(first_records)
     results, threads = {}, []
 
     def work(name, solver, far):
@@ -44,11 +44,11 @@ def gathered(text, solvers, rollback=True):
         hub.take(near)
         threads.append(threading.Thread(target=work, args=(name, solver, far), daemon=True))
         threads[-1].start()
-    hub.listen(lambda: gathering.done)
-    subsystems = subsystems_of(gathering, hub, lambda name: "", rollback)
+    hub.listen(lambda: first_records.done)
+    subsystems = subsystems_of(first_records, hub, lambda name: "", rollback)
     why = ""
     try:
-        yield joined(gathering.coupling, subsystems), subsystems, results
+        yield joined(first_records.coupling, subsystems), subsystems, results
     except BaseException as error:
         why = str(error)
         raise
@@ -133,12 +133,14 @@ def test_step_control_repeats_steps_that_fail():
     }
     with gathered(oscillator(), halves) as (system, subsystems, results):
         control = cs.Adaptive(rtol=1e-3, first_step=0.08, max_step=0.1)
-        with pytest.warns(cs.AccuracyWarning, match=r"participant '(Left|Right)' writes 32 samples in a macro step"):
+        with pytest.warns(
+            cs.errors.AccuracyWarning, match=r"participant '(Left|Right)' writes 32 samples in a macro step"
+        ):
             result = cs.simulate(system, t_end=0.5, step=control, method=cs.Implicit(degree=1, tol=1e-8))
     assert result.stats.rejected > 0
     assert len(np.unique(np.diff(result.t).round(9))) > 3
     assert results["Left"] < 0.02  # the participant's own largest error against the exact motion
-    assert subsystems["Left"].crossings > len(result.t)
+    assert subsystems["Left"].subsystem_steps > len(result.t)
 
 
 @pytest.mark.parametrize(("substeps", "told"), [("true", 1), ("false", 0)])
@@ -148,7 +150,7 @@ def test_that_only_the_last_sample_counts_is_said_once_where_the_file_carries_al
     warnings.simplefilter("always")
     with gathered(text, pair(substeps_a=3)) as (system, _, _):
         result = cs.simulate(system, t_end=0.3, step=0.1, method=cs.Implicit(degree=0, tol=1e-10))
-    found = [str(one.message) for one in recwarn if one.category is cs.AccuracyWarning]
+    found = [str(one.message) for one in recwarn if one.category is cs.errors.AccuracyWarning]
     assert len(found) == told
     assert all("'A' writes 3 samples in a macro step; a coupling method takes the last one only" in f for f in found)
     with gathered(config("serial-implicit", MEASURES), pair()) as (system, _, _):
@@ -168,14 +170,14 @@ def test_inside_a_macro_step_the_polynomial_of_the_method_is_read():
         p.initialize()
         while p.is_coupling_ongoing():
             p.requires_writing_checkpoint()
-            room = p.get_max_time_step_size()
+            longest = p.get_max_time_step_size()
             for part in (0.3, 0.4, 0.3):
-                asked = np.append(chance.uniform(0.0, part, 5), [0.0, part]) * room
+                asked = np.append(chance.uniform(0.0, part, 5), [0.0, part]) * longest
                 read.append([(after, p.read_data("MA", "X", ids, after)) for after in asked])
-                p.advance(min(part * room, p.get_max_time_step_size()))
+                p.advance(min(part * longest, p.get_max_time_step_size()))
 
     with gathered(TEXT, {**pair(), "A": reading}, rollback=False) as (_, subsystems, _), warnings.catch_warnings():
-        warnings.simplefilter("ignore", cs.AccuracyWarning)
+        warnings.simplefilter("ignore", cs.errors.AccuracyWarning)
         one, step = subsystems["A"], 0.25
         one.start(0.0)
         signals = [Polynomial(k * step, step, chance.normal(size=(k + 1, 4))) for k in range(13)]
@@ -254,10 +256,10 @@ def test_a_predictor_spares_a_quarter_of_the_solver_runs_at_no_larger_error():
     configured = sum(iterations(coupling, "B"))
     with gathered(tube("serial-implicit", tube_measures("1e-5")), walls()) as (system, subsystems, results):
         method = cs.Implicit(
-            degree=0, tol=1e-6, corrector=cs.IqnIls(), sweep="gauss-seidel", order=["A", "B"], predictor=2
+            degree=0, tol=7e-7, corrector=cs.IqnIls(), sweep="gauss-seidel", order=["A", "B"], predictor=2
         )
         cs.simulate(system, t_end=END, step=DT, method=method)
-    runs = subsystems["B"].crossings
+    runs = subsystems["B"].subsystem_steps
     size = np.abs(exact["A"]).max()
     assert np.abs(results["A"] - exact["A"]).max() / size <= np.abs(got["A"] - exact["A"]).max() / size
     assert runs <= 0.75 * configured
@@ -291,3 +293,34 @@ def test_programs_run_by_the_command_with_a_method(tmp_path):
     result = cs.load_result(tmp_path / "r.h5")
     np.testing.assert_allclose(result["B.X"][-1], FIXED, rtol=0, atol=1e-9)
     np.testing.assert_allclose(np.load(tmp_path / "B.npy"), FIXED, rtol=0, atol=1e-9)
+
+
+@pytest.mark.covers("PX-19")
+def test_data_that_are_read_but_exchanged_by_no_scheme_are_zeros():
+    """As in the schemes of the file: a participant that adds them to what it reads ends where it ended without them."""
+    text = TEXT.replace('<mesh name="MA"', '<data:scalar name="Z" />\n  <mesh name="MA"', 1)
+    text = text.replace('<mesh name="MB" dimensions="2">', '<mesh name="MB" dimensions="2"><use-data name="Z" />')
+    text = text.replace(
+        '<read-data name="Y" mesh="MB" />', '<read-data name="Y" mesh="MB" /><read-data name="Z" mesh="MB" />'
+    )
+    read = []
+
+    def adding(solver):
+        def run(p):
+            inner = p.read_data
+
+            def both(mesh, name, ids, dt):
+                read.append(inner(mesh, "Z", ids, dt))
+                return inner(mesh, name, ids, dt) + read[-1]
+
+            p.read_data = both
+            return solver(p)
+
+        return run
+
+    solvers = pair()
+    with gathered(text, {"A": solvers["A"], "B": adding(solvers["B"])}) as (system, _, results):
+        cs.simulate(system, t_end=1.0, step=0.1, method=cs.Implicit(degree=0, tol=1e-10, corrector=cs.Newton()))
+    np.testing.assert_allclose(results["B"], FIXED, rtol=0, atol=1e-9)
+    assert len(read) > 10
+    assert not np.any(read)

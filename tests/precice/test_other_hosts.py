@@ -17,7 +17,7 @@ from tests.precice.together import config, couple, pair
 
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.participants.gateway import HEAD, OPEN, Gateway, gateway
-from cosolve.participants.hub import Door
+from cosolve.participants.hub import ListeningSocket
 from cosolve.participants.relay import Relay
 from cosolve.precice.running import run_configuration
 from cosolve.process import network
@@ -50,16 +50,16 @@ def case(tmp_path, monkeypatch):
         folder = tmp_path
         port = free_port()
 
-        def relay(self, trouble="none", host="127.0.0.2", key=KEY, before=()):
+        def relay(self, failure="none", host="127.0.0.2", key=KEY, before=()):
             """A process there, as Popen of `processes.started`."""
             words = [*before, sys.executable, "-c", FAR, "precice", "connect", f"{host}:{self.port}", "--logs", "logs"]
-            words += ["-p", f"B={sys.executable} solver.py B {trouble}"]
+            words += ["-p", f"B={sys.executable} solver.py B {failure}"]
             env = processes.environment(COSOLVE_KEY=key, TMPDIR=str(temporary))
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
             return processes.started(words, cwd=tmp_path / "far", env=env, **pipes)
 
-        def hub(self, trouble="none", host="127.0.0.2"):
-            commands = {"A": f"{sys.executable} solver.py A {trouble}"}
+        def hub(self, failure="none", host="127.0.0.2"):
+            commands = {"A": f"{sys.executable} solver.py A {failure}"}
             return run_configuration("config.xml", commands, listen=f"{host}:{self.port}", key=KEY, patience=60.0)
 
     yield Case()
@@ -91,8 +91,8 @@ def test_one_elsewhere_gives_the_bits_of_one_here(case):
     assert not (case.folder / "far/out").exists()
 
 
-def test_one_that_dies_elsewhere_is_named_here_with_its_last_words(case):
-    words = r"participant 'B' was ended \(signal 9, SIGKILL\); its last words: .*the mesh is tangled"
+def test_one_that_dies_elsewhere_is_named_here_with_its_last_output(case):
+    words = r"participant 'B' was ended \(signal 9, SIGKILL\); its last output: .*the mesh is tangled"
     with case.relay("killed") as far:
         with pytest.raises(SubsystemError, match=words):
             case.hub()
@@ -113,22 +113,22 @@ def test_one_that_dies_here_ends_those_elsewhere(case):
 
 
 def test_a_wrong_key_gets_no_byte_to_the_hub():
-    door = Door()
-    gate = gateway(door, "127.0.0.1:0", KEY, ".", ["B"])
+    listener = ListeningSocket()
+    gate = gateway(listener, "127.0.0.1:0", KEY, ".", ["B"])
     try:
         with pytest.raises(SetupError, match=r"connect: the server at 127\.0\.0\.1:\d+ does not accept this key"):
             Relay(f"127.0.0.1:{gate.port}", "another key", {})
-        door.socket.setblocking(False)
+        listener.socket.setblocking(False)
         with pytest.raises(BlockingIOError):
-            door.socket.accept()
+            listener.socket.accept()
     finally:
         gate.close()
-        door.close()
+        listener.close()
 
 
 def test_who_has_the_key_but_speaks_otherwise_is_let_go_and_others_are_served():
-    door = Door()
-    gate = Gateway(door.place, door.token, "127.0.0.1", 0, KEY)
+    listener = ListeningSocket()
+    gate = Gateway(listener.place, listener.token, "127.0.0.1", 0, KEY)
     try:
         for spoilt in (b"", b"x", HEAD.pack(1, 99), HEAD.pack(1, OPEN) + b"\xff" * 40):
             one = network.Connection("127.0.0.1", gate.port, KEY)
@@ -138,28 +138,30 @@ def test_who_has_the_key_but_speaks_otherwise_is_let_go_and_others_are_served():
                 one.receive(30.0)
             one.close()
         good = Relay(f"127.0.0.1:{gate.port}", KEY, {})
-        assert good.door.token == door.token
+        assert good.listener.token == listener.token
         good._end("")
     finally:
         gate.close()
-        door.close()
+        listener.close()
 
 
 @pytest.mark.parametrize("address", ["nowhere", "host:port", "::1:5", "host:70000"])
 def test_addresses_that_are_none_are_refused(address):
     with pytest.raises(SetupError, match="an address is 'host:port'"):
         Relay(address, KEY, {})
-    door = Door()
+    listener = ListeningSocket()
     with pytest.raises(SetupError, match="--listen: an address is 'host:port'"):
-        gateway(door, address, None, ".", [])
+        gateway(listener, address, None, ".", [])
     with pytest.raises(SetupError, match="say with --listen"):
-        gateway(door, None, KEY, ".", [])
-    door.close()
+        gateway(listener, None, KEY, ".", [])
+    listener.close()
 
 
-def test_nobody_there_is_a_sentence():
+def test_no_server_there_is_a_sentence():
     port = free_port()
-    with pytest.raises(SetupError, match=rf"nobody answers at 127\.0\.0\.2:{port}; start 'cosolve precice run CONFIG"):
+    with pytest.raises(
+        SetupError, match=rf"no server answers at 127\.0\.0\.2:{port}; start 'cosolve precice run CONFIG"
+    ):
         Relay(f"127.0.0.2:{port}", KEY, {})
 
 
@@ -206,7 +208,7 @@ def test_a_cable_that_is_cut_ends_both_sides_with_sentences(case, wire):
     text = (
         (case.folder / "far/solver.py")
         .read_text()
-        .replace('trouble == "busy":', 'trouble == "busy":\n        print("computes for long", flush=True)')
+        .replace('failure == "busy":', 'failure == "busy":\n        print("computes for long", flush=True)')
     )
     (case.folder / "far/solver.py").write_text(text)
     thread = threading.Thread(target=cutter, daemon=True)

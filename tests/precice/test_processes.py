@@ -1,7 +1,8 @@
-"""Real processes: the command, the last words of one that dies, and nothing left behind."""
+"""Real processes: the command, the last output of one that dies, and nothing left behind."""
 
 import os
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 from cosolve.cli import app
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.participants import client
-from cosolve.participants.hub import Door, Hub
+from cosolve.participants.hub import Hub, ListeningSocket
 from cosolve.precice.config import Reader
 from cosolve.precice.coupling import Coupling
 from cosolve.precice.opt_in.precice import Participant
@@ -28,8 +29,8 @@ SOLVER = """
 import sys, os, signal
 import numpy as np
 import precice
-name, trouble = sys.argv[1], sys.argv[2]
-if trouble == "absent":
+name, failure = sys.argv[1], sys.argv[2]
+if failure == "absent":
     import time
     time.sleep(600)
 mesh, reads, writes = ("MA", "X", "Y") if name == "A" else ("MB", "Y", "X")
@@ -49,7 +50,7 @@ windows = 0
 while p.is_coupling_ongoing():
     if p.requires_writing_checkpoint():
         saved = t
-    if windows == 3 and trouble == "busy":
+    if windows == 3 and failure == "busy":
         import time
         time.sleep(600)
     dt = p.get_max_time_step_size()
@@ -60,16 +61,16 @@ while p.is_coupling_ongoing():
     if p.requires_reading_checkpoint():
         t = saved
     windows += p.is_time_window_complete()
-    if windows == 3 and trouble == "killed":
+    if windows == 3 and failure == "killed":
         print("the mesh is tangled", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
-    if windows == 3 and trouble == "raises":
+    if windows == 3 and failure == "raises":
         raise ValueError("no convergence inside")
 np.save(name + ".npy", v)
-if trouble == "falls":
+if failure == "falls":
     p.finalize()
     os.kill(os.getpid(), signal.SIGABRT)
-if trouble == "forgets":  # some solvers never finalize
+if failure == "forgets":  # some solvers never finalize
     os._exit(0)
 """
 
@@ -86,7 +87,7 @@ def case(tmp_path, monkeypatch):
 
     def run(a="none", b="none", **options):
         commands = {
-            name: f"{sys.executable} solver.py {name} {trouble}" for name, trouble in (("A", a), ("B", b)) if trouble
+            name: f"{sys.executable} solver.py {name} {failure}" for name, failure in (("A", a), ("B", b)) if failure
         }
         try:
             return run_configuration("config.xml", commands, **options)
@@ -140,10 +141,43 @@ def test_the_command_starts_both_and_says_how_it_went(case):
     assert CliRunner().invoke(app, ["precice", "path"]).output.strip() == str(OPT_IN)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--config", "solver/config.xml"], {"note": "solver/config.xml.hub"}),
+        (["-p", "B=true -v", "-p", "C=false"], {"commands": {"B": "true -v", "C": "false"}}),
+        (["-p", "B=true", "--logs", "logs", "--patience", "3", "--key", "other"],
+         {"commands": {"B": "true"}, "logs": Path("logs"), "patience": 3.0, "key": "other"}),
+    ],
+)  # fmt: skip
+def test_what_is_connected_from_here_is_what_the_command_says(words, expected, monkeypatch, tmp_path):
+    """Everything that stands in the command, and the defaults of the rest, arrives at the relay."""
+    made = []
+
+    class Relay:
+        def __init__(self, address, key, commands, **options):
+            made.append({"address": address, "key": key, "commands": commands, **options})
+
+        def run(self):
+            made[-1]["ran"] = True
+
+    monkeypatch.setattr("cosolve.participants.relay.Relay", Relay)
+    monkeypatch.setenv("COSOLVE_KEY", "secret")
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(app, ["precice", "connect", "there:5555", *words])
+    assert told.exit_code == 0, told.output
+    (found,) = made
+    assert found.pop("environment")["PYTHONPATH"]
+    if "note" in expected:
+        expected = {"note": tmp_path / expected["note"]}
+    default = {"address": "there:5555", "key": "secret", "commands": {}, "logs": None, "note": None, "patience": 60.0}
+    assert found == {**default, **expected, "ran": True}
+
+
 @pytest.mark.covers("PX-18")
-def test_one_that_is_killed_ends_the_other_with_signal_and_last_words(case):
+def test_one_that_is_killed_ends_the_other_with_signal_and_last_output(case):
     with pytest.raises(
-        SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\); its last words: .*"
+        SubsystemError, match=r"participant 'B' was ended \(signal 9, SIGKILL\); its last output: .*"
     ) as end:
         case(b="killed", logs=case.folder / "logs")
     assert end.match("the mesh is tangled")
@@ -180,8 +214,8 @@ def test_a_run_that_is_ended_ends_its_programs(case, number):
 
 
 @pytest.mark.covers("PX-18")
-def test_one_that_raises_ends_the_other_with_its_last_words(case):
-    with pytest.raises(SubsystemError, match=r"participant 'B' ended with exit code 1; its last words: .*") as end:
+def test_one_that_raises_ends_the_other_with_its_last_output(case):
+    with pytest.raises(SubsystemError, match=r"participant 'B' ended with exit code 1; its last output: .*") as end:
         case(b="raises")
     assert end.match("ValueError: no convergence inside")
 
@@ -218,20 +252,20 @@ def test_participants_started_elsewhere_find_the_hub_beside_the_file(case):
 
 
 @pytest.mark.parametrize("tcp", [False, True], ids=["socket", "tcp"])
-def test_strangers_are_turned_away(tcp):
-    """A wrong token, a wrong name, somebody who speaks something else: each is told, and the run goes on."""
-    door = Door(tcp)
+def test_unknown_clients_are_turned_away(tcp):
+    """A wrong token, a wrong name, a client with another protocol: each is told, and the run goes on."""
+    listener = ListeningSocket(tcp)
     coupling = Coupling(Reader("config.xml", config("serial-explicit").encode()).configuration, record=False)
-    hub = Hub(coupling, door, patience=30.0)
+    hub = Hub(coupling, listener, patience=30.0)
     said = []
 
     def visitors():
-        for name, address in (("A", f"{door.place} wrong"), ("C", door.address)):
+        for name, address in (("A", f"{listener.place} wrong"), ("C", listener.address)):
             try:
                 client.Participant(name, address, limit=30.0)
             except client.ParticipantError as error:
                 said.append(str(error))
-        odd = client.connected(door.place)
+        odd = client.connected(listener.place)
         odd.socket.sendall(b"GET / HTTP/1.1\r\n\r\n")
         odd.socket.settimeout(30.0)
         said.append(client.Unpacker(odd.receive()[1]).text())
@@ -244,7 +278,7 @@ def test_strangers_are_turned_away(tcp):
         solver(p)
         p.finalize()
 
-    os.environ["COSOLVE_HUB"] = door.address
+    os.environ["COSOLVE_HUB"] = listener.address
     try:
         thread = threading.Thread(target=visitors, daemon=True)
         thread.start()
@@ -255,6 +289,55 @@ def test_strangers_are_turned_away(tcp):
     assert "the token is not that of this hub" in said[0]
     assert "there is no participant 'C' in this coupling; there are 'A', 'B'" in said[1]
     assert "no record of this protocol" in said[2]
+
+
+@pytest.mark.parametrize("flood", ["connections", "a long record", "no file descriptor"])
+def test_unknown_clients_cost_a_hub_little(flood, monkeypatch):
+    """Before they have the token: no memory, no descriptors, and not the life of the run."""
+    listener, open_ones, said = ListeningSocket(True), [], []
+    coupling = Coupling(Reader("config.xml", config("serial-explicit").encode()).configuration, record=False)
+    hub = Hub(coupling, listener, patience=60.0)
+
+    class Full(socket.socket):
+        """The first connection finds no file descriptor left."""
+
+        def accept(self):
+            self.accept = super().accept
+            raise OSError(24, "Too many open files")
+
+    if flood == "no file descriptor":
+        listener.socket = Full(fileno=listener.socket.detach())
+    host, _, port = listener.place.removeprefix("tcp:").rpartition(":")
+
+    def visitors():
+        for _ in range(100 if flood == "connections" else 0):
+            client_socket = socket.create_connection((host, int(port)), timeout=30.0)
+            open_ones.append(client_socket)
+        if flood == "connections":
+            answers = [client_socket.recv(1000) for client_socket in open_ones[:60]]
+            said.append(all(b"too many connections" in one for one in answers))
+        if flood == "a long record":
+            client_socket = client.connected(listener.place)
+            client_socket.socket.sendall(client._HEAD.pack(client._MAGIC, client.HELLO, 1 << 33))
+            client_socket.socket.settimeout(30.0)
+            said.append("no record of this protocol" in client.Unpacker(client_socket.receive()[1]).text())
+            client_socket.close()
+        for name, solver in pair().items():
+            threading.Thread(target=visit, args=(name, solver), daemon=True).start()
+
+    def visit(name, solver):
+        p = Participant(name, "config.xml", 0, 1, connection=None, limit=60.0)
+        solver(p)
+        p.finalize()
+
+    monkeypatch.setenv("COSOLVE_HUB", listener.address)
+    thread = threading.Thread(target=visitors, daemon=True)
+    thread.start()
+    hub.serve()
+    thread.join(60.0)
+    for client_socket in open_ones:
+        client_socket.close()
+    assert said == ([] if flood == "no file descriptor" else [True])
 
 
 @pytest.mark.covers("PX-01")

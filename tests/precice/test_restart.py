@@ -84,7 +84,7 @@ def test_a_state_of_others_is_refused(tmp_path):
 def test_the_state_of_every_third_window_and_of_the_last(tmp_path):
     state = tmp_path / "state.zip"
     _, coupling = couple(config("serial-explicit"), pair(), state=state, every=3)
-    from cosolve.run.codec import read_tree
+    from cosolve.state.codec import read_tree
 
     assert read_tree(state)["participants"]["A"]["time"] == 1.0
     assert coupling.keeper._count == 10

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from tests import processes
 from tests.precice.together import MEASURES, config, constant, couple
-from tests.ranks.test_ranks import mpiexec
+from tests.process.ranks.test_ranks import mpiexec
 
 import cosolve as cs
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.participants import client
-from cosolve.participants.hub import Door, Hub
+from cosolve.participants.hub import Hub, ListeningSocket
+from cosolve.participants.process_group import ProcessGroup
 from cosolve.participants.subsystem import ParticipantSubsystem
-from cosolve.participants.team import Team
 from cosolve.precice.config import Reader
 from cosolve.precice.coupling import Coupling
 from cosolve.precice.running import run_configuration
@@ -167,15 +167,15 @@ def test_ranks_that_do_not_agree_are_told():
 
 def test_the_hub_lets_in_each_rank_once_and_names_the_one_that_is_missing():
     coupling = Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False)
-    door = Door()
-    hub = Hub(coupling, door, patience=1.0)
+    listener = ListeningSocket()
+    hub = Hub(coupling, listener, patience=1.0)
     said = []
 
     def visitors():
-        first = client.Participant("A", door.address, rank=0, size=2, limit=30.0)
+        first = client.Participant("A", listener.address, rank=0, size=2, limit=30.0)
         for rank, size in ((0, 2), (1, 3), (0, 1)):
             try:
-                client.Participant("A", door.address, rank=rank, size=size, limit=30.0)
+                client.Participant("A", listener.address, rank=rank, size=size, limit=30.0)
             except client.ParticipantError as error:
                 said.append(str(error))
         try:
@@ -194,10 +194,10 @@ def test_the_hub_lets_in_each_rank_once_and_names_the_one_that_is_missing():
     assert "did not connect" in said[3]
 
 
-def greeted(door, rank, size):
+def greeted(listener, rank, size):
     """A line on which one rank of A has said hello, and waits for nothing."""
-    line = client.connected(door.place)
-    hello = client.Packer().whole(client.PROTOCOL).text(door.token).text("A").text(".")
+    line = client.connected(listener.place)
+    hello = client.Packer().whole(client.PROTOCOL).text(listener.token).text("A").text(".")
     line.send(client.HELLO, hello.whole(4711 + rank, rank, size).bytes())
     return line
 
@@ -205,17 +205,17 @@ def greeted(door, rank, size):
 @pytest.mark.parametrize(("size", "who"), [(1, "participant 'A'"), (2, r"rank 0 of participant 'A' \(process 4711\)")])
 def test_one_that_is_gone_right_after_its_hello_is_named(size, who):
     """The hub cannot tell it what the contract is, and must not take that for an end of its own."""
-    door = Door()
-    hub = Hub(Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False), door, patience=30.0)
-    greeted(door, 0, size).close()
+    listener = ListeningSocket()
+    hub = Hub(Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False), listener, patience=30.0)
+    greeted(listener, 0, size).close()
     with pytest.raises(SubsystemError, match=f"^{who} is gone before the coupling has ended"):
         hub.serve()
 
 
 def test_a_rank_that_is_gone_is_named_also_where_the_end_of_its_program_is_seen_first():
     """A shell ends with its rank: whether the hub sees first that one, or that the line is closed, must not matter."""
-    door = Door()
-    lines = [greeted(door, rank, 2) for rank in range(2)]
+    listener = ListeningSocket()
+    lines = [greeted(listener, rank, 2) for rank in range(2)]
 
     def watch(name):
         if name is None and "A" in hub.lines and not hub.lines["A"].missing:
@@ -224,7 +224,7 @@ def test_a_rank_that_is_gone_is_named_also_where_the_end_of_its_program_is_seen_
         return "" if name is None else "the words of its program"
 
     coupling = Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False)
-    hub = Hub(coupling, door, patience=30.0, watch=watch)
+    hub = Hub(coupling, listener, patience=30.0, watch=watch)
     with pytest.raises(SubsystemError, match=r"^rank 1 of participant 'A' \(process 4712\) is gone .*the words of its"):
         hub.serve()
     lines[0].close()
@@ -234,13 +234,13 @@ def test_a_rank_that_is_gone_is_named_also_where_the_end_of_its_program_is_seen_
 def test_under_a_method_too_a_rank_that_is_gone_is_named(when):
     ends = [socket.socketpair() for _ in range(2)]
     coupling = Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False)
-    both = Team("A", 2, coupling.contract("A", "."))
+    both = ProcessGroup("A", 2, coupling.contract("A", "."))
     for rank, (near, _) in enumerate(ends):
         both.join(rank, client.Connection(near), 4711 + rank)
     speech = types.SimpleNamespace(state=lambda *_: b"", outputs=None)
     both._cut = lambda content: [b"", b""]
 
-    def trouble(name):
+    def failure(name):
         if name is not None:
             return "the words of its program"
         ends[1][1].close()
@@ -248,11 +248,28 @@ def test_under_a_method_too_a_rank_that_is_gone_is_named(when):
 
     if when == "it is sent to":
         ends[1][1].close()
-    subsystem = ParticipantSubsystem("A", both, speech, ["x"], ["y"], np.zeros(1), trouble)
+    subsystem = ParticipantSubsystem("A", both, speech, ["x"], ["y"], np.zeros(1), failure)
     with pytest.raises(SubsystemError, match=r"^rank 1 of participant 'A' \(process 4712\) is gone: the words"):
         subsystem.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
     both.close()
     ends[0][1].close()
+
+
+def test_all_ranks_hear_why_a_run_under_a_method_ends():
+    ends = [socket.socketpair() for _ in range(2)]
+    coupling = Coupling(Reader("config.xml", TEXT.encode()).configuration, record=False)
+    both = ProcessGroup("A", 2, coupling.contract("A", "."))
+    for rank, (near, _) in enumerate(ends):
+        both.join(rank, client.Connection(near), 4711 + rank)
+    subsystem = ParticipantSubsystem("A", both, None, ["x"], ["y"], np.zeros(1), lambda _: "")
+    subsystem.finish("the valve is stuck")
+    for _, far in ends:
+        far.settimeout(10.0)
+        kind, content = client.Connection(far).receive()
+        assert kind == client.FAILED
+        assert client.Unpacker(content).text() == "the valve is stuck"
+        far.close()
+    both.close()
 
 
 def test_of_ports_rank_0_speaks_and_all_hear(tmp_path):
@@ -266,7 +283,7 @@ def test_of_ports_rank_0_speaks_and_all_hear(tmp_path):
         "open(f'{rank}.txt', 'w').write(repr(level))\n"
     )
     both = f"cd {tmp_path} && {{ {sys.executable} tank.py 0 & {sys.executable} tank.py 1 & wait; }}"
-    tank = cs.OwnLoop(both, name="tank", inputs=["inflow"], outputs=["level"], rollback=False)
+    tank = cs.remote.ParticipantProgram(both, name="tank", inputs=["inflow"], outputs=["level"], rollback=False)
     valve = cs.Static(lambda t, h: 0.3 / (1 + h), inputs=["h"], outputs=["q"])
     system = cs.System({"tank": tank, "valve": valve})
     system.connect("tank.level", "valve.h")
@@ -285,10 +302,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def ranks(name, size, trouble=""):
+def ranks(name, size, failure=""):
     """A command that starts so many processes, and ends with an error when one of them has."""
     python = f"{sys.executable} ranked.py {name}"
-    each = " ".join(f"{python} {rank} {size} {trouble} & p{rank}=$!;" for rank in range(size))
+    each = " ".join(f"{python} {rank} {size} {failure} & p{rank}=$!;" for rank in range(size))
     return each + " ".join(f"wait $p{rank} || bad=1;" for rank in range(size)) + " exit $bad"
 
 
@@ -318,7 +335,7 @@ def test_a_rank_that_finishes_too_early_ends_all(folder):
 
 
 def test_ranks_that_mpiexec_starts(folder):
-    """Two ranks that also talk to each other by MPI, as solvers of fields do.
+    """Two ranks that also communicate by MPI, as solvers of fields do.
 
     Skipped where MPI is missing or mpiexec cannot start processes.
     """
@@ -336,8 +353,8 @@ def test_a_method_couples_ranks_as_one_subsystem(folder):
     found = []
     for size in (2, 1):
         commands = {"A": ranks("A", size), "B": ranks("B", 1)}
-        with cs.Participants("config.xml", commands) as both:
+        with cs.remote.Participants("config.xml", commands) as both:
             result = cs.simulate(both.system, t_end=0.2, method=cs.Implicit(degree=1), step=0.1)
-            assert isinstance(both.subsystems["A"]._line, Team) is (size == 2)
+            assert isinstance(both.subsystems["A"]._line, ProcessGroup) is (size == 2)
         found.append(result["A.Y"].tolist())
     assert found[0] == found[1]

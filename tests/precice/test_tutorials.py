@@ -118,7 +118,7 @@ def test_perpendicular_flap_with_stand_ins(case):
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")
 def test_elastic_tube_in_cpp_linked_to_our_library(case, tmp_path):
     """Their sources, compiled as their CMake files say, against the library that looks like the one they ask for."""
-    library = cs.build_participant_library(tmp_path / "library", precice=True)
+    library = cs.remote.build_participant_library(tmp_path / "library", precice=True)
     programs = {}
     for side in ("fluid", "solid"):
         source, made = Path(FOLDER) / "elastic-tube-1d" / f"{side}-cpp", tmp_path / f"{side}-made"

@@ -169,9 +169,9 @@ def test_the_number_of_substeps_may_change_between_iterations():
             if p.requires_writing_checkpoint():
                 saved = t
             parts = 1 + tries % 4
-            room = p.get_max_time_step_size()
+            longest = p.get_max_time_step_size()
             for k in range(parts):
-                dt = room / parts if k < parts - 1 else p.get_max_time_step_size()
+                dt = longest / parts if k < parts - 1 else p.get_max_time_step_size()
                 value = A_Y @ p.read_data("MA", "X", ids, dt) + a_free(t + dt)
                 p.write_data("MA", "Y", ids, value)
                 p.advance(dt)

@@ -100,9 +100,9 @@ def linear(
         while p.is_coupling_ongoing():
             if p.requires_writing_checkpoint():
                 saved = t
-            room = p.get_max_time_step_size()
+            longest = p.get_max_time_step_size()
             for k in range(substeps):
-                dt = room / substeps if k < substeps - 1 else p.get_max_time_step_size()
+                dt = longest / substeps if k < substeps - 1 else p.get_max_time_step_size()
                 t_new = t + dt
                 value = matrix @ p.read_data(mesh, reads, ids, dt) + free(t_new)
                 p.write_data(mesh, writes, ids, value)

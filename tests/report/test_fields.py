@@ -7,8 +7,8 @@ from base64 import b64decode
 import numpy as np
 import pytest
 from tests.report.conftest import read_strictly
-from tests.viewer.test_field_exhibit import read as read_frame
-from tests.viewer.test_field_exhibit import snapshot
+from tests.viewer.test_field_view import read as read_frame
+from tests.viewer.test_field_view import snapshot
 from typer.testing import CliRunner
 
 import cosolve as cs
@@ -30,7 +30,7 @@ def opened(text):
 def test_the_snapshots_of_the_file_are_in_the_page(tmp_path, result):
     times = [0.0, 0.5, 1.0]
     snapshots = [snapshot(0.0), snapshot(0.5), snapshot(1.0, 0.25)]
-    cs.FieldSeries.write(tmp_path / "flow.vtkhdf", times, snapshots, name="</script>")
+    cs.fields.FieldSeries.write(tmp_path / "flow.vtkhdf", times, snapshots, name="</script>")
     result.save(tmp_path / "run.h5")
     done = CliRunner().invoke(app, ["report", str(tmp_path / "run.h5"), str(tmp_path / "flow.vtkhdf")])
     assert done.stdout == f"report  {tmp_path / 'run.html'}\n"
@@ -53,7 +53,7 @@ def test_the_snapshots_of_the_file_are_in_the_page(tmp_path, result):
 
 def test_what_does_not_fit_is_left_out_and_said(tmp_path):
     times = np.linspace(0.0, 1.0, 41)
-    path = cs.FieldSeries.write(tmp_path / "flow.vtkhdf", times, [snapshot(t, t) for t in times])
+    path = cs.fields.FieldSeries.write(tmp_path / "flow.vtkhdf", times, [snapshot(t, t) for t in times])
     # a snapshot takes 72 bytes of points, 48 of velocity, 24 of p and 4 of load
     held, (said,) = extract([path], most_bytes=10 * (72 + 48 + 24 + 4))
     assert said == "flow.vtkhdf: 10 of 41 snapshots; cosolve view flow.vtkhdf shows all of it."
@@ -70,8 +70,8 @@ def test_a_fine_mesh_becomes_coarser_and_keeps_its_shape_and_values(tmp_path):
     x, y = (values.ravel() for values in np.meshgrid(np.linspace(5, 7, n), np.linspace(0, 1, n)))
     corner = (np.arange(n - 1)[:, np.newaxis] * n + np.arange(n - 1)).ravel()
     cells = {"quad": np.column_stack([corner, corner + 1, corner + n + 1, corner + n])}
-    fine = cs.FieldSnapshot(np.column_stack([x, y]), cells, {"x": x}, {"y": y[corner]})
-    held, (said,) = extract([cs.FieldSeries.write(tmp_path / "fine.vtkhdf", [0.0], [fine])])
+    fine = cs.fields.FieldSnapshot(np.column_stack([x, y]), cells, {"x": x}, {"y": y[corner]})
+    held, (said,) = extract([cs.fields.FieldSeries.write(tmp_path / "fine.vtkhdf", [0.0], [fine])])
     kept = held["fields"][0]
     points = opened(kept["points"]["0"])["points"].reshape(-1, 3)
     assert f"fine.vtkhdf: {number(len(points))} of 40\u202f000 points;" in said
@@ -89,10 +89,10 @@ def test_a_fine_mesh_becomes_coarser_and_keeps_its_shape_and_values(tmp_path):
 def test_a_bad_file_is_a_sentence_and_no_report(tmp_path, result):
     result.save(tmp_path / "run.h5")
     (tmp_path / "text.vtkhdf").write_text("no HDF5 at all")
-    for name, said in (("text", "cannot be read as VTKHDF"), ("none", "there is no file")):
+    for name, said in (("text", "is not an HDF5 file"), ("none", "there is no file")):
         done = CliRunner().invoke(app, ["report", str(tmp_path / "run.h5"), str(tmp_path / f"{name}.vtkhdf")])
         assert (done.exit_code, done.stdout) == (2, "")
         assert said in done.stderr
-    with pytest.raises(cs.SetupError, match=r"run.h5' is an HDF5 file, but not of the kind VTKHDF"):
+    with pytest.raises(cs.errors.SetupError, match=r"run.h5' is an HDF5 file, but not of the kind VTKHDF"):
         cs.write_report(result, tmp_path / "run.html", fields=tmp_path / "run.h5")
     assert not (tmp_path / "run.html").exists()

@@ -71,7 +71,7 @@ def test_a_run_that_stopped_says_when_and_why(tmp_path, read):
     tank = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"], integrator="ode4", internal_step=0.05)
     system = cs.System({"tank": tank})
     system.set("tank.q", 0.0)
-    with pytest.raises(cs.SimulationError) as stopped:
+    with pytest.raises(cs.errors.SimulationError) as stopped:
         cs.simulate(system, t_end=2.0, method=cs.Jacobi(), step=0.1)
     page = read(write_report(stopped.value.result, tmp_path / "report.html"))
     assert "Stopped early: the last good point is t = 0.5 of 2." in page.text
@@ -85,7 +85,7 @@ def test_a_run_that_fails_in_its_first_step_still_has_a_report(tmp_path, read):
             raise RuntimeError("no licence")
         return 1.0
 
-    with pytest.raises(cs.SimulationError) as stopped:
+    with pytest.raises(cs.errors.SimulationError) as stopped:
         cs.simulate(
             cs.System({"a": cs.Static(refuse, inputs=[], outputs=["y"])}), t_end=1.0, method=cs.Jacobi(), step=0.1
         )
@@ -95,7 +95,7 @@ def test_a_run_that_fails_in_its_first_step_still_has_a_report(tmp_path, read):
 
 
 def test_a_run_that_blew_up_is_not_called_good(tmp_path, read):
-    with pytest.warns(cs.StabilityWarning, match="grow without bound"):
+    with pytest.warns(cs.errors.StabilityWarning, match="grow without bound"):
         result = cs.simulate(oscillator(1e5, 100.0), t_end=0.5, method=cs.Jacobi(degree=1), step=5e-3)
     page = read(write_report(result, tmp_path / "report.html"))
     assert "Reached t = 0.5, but the result cannot be trusted." in page.text
@@ -185,3 +185,20 @@ def test_a_path_that_cannot_be_written_is_said_plainly(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputFileError, match="cannot be written to"):
         write_report(result, tmp_path / "file" / "report.html")
+
+
+def test_time_in_compiled_steps_is_not_measured(tmp_path):
+    """A compiled run does not say how long its subsystems took, in print and report; a run in Python does."""
+    system = cs.System(
+        {n: cs.Linear([[-1]], [[1]], [[1]], x0=[k], inputs=["u"], outputs=["x"]) for k, n in enumerate("ab")}
+    )
+    system.connect("a.x", "b.u")
+    system.connect("b.x", "a.u")
+    runs = [cs.simulate(system, t_end=3.0, method=cs.Jacobi(1), step=0.01, compiled=way) for way in (True, False)]
+    for run, compiled in zip(runs, (True, False), strict=True):
+        text = cs.write_report(run, tmp_path / "report.html").read_text(encoding="utf-8")
+        assert ("Time inside the subsystems: not measured (compiled)." in text) is compiled
+        assert ("in the coupling itself" in text) is not compiled
+        assert (run.stats.inside is None) is compiled
+        lines = [line for line in str(run.stats).splitlines() if line.startswith(("  a: ", "  b: "))]
+        assert [line.endswith("calls, not measured (compiled)") for line in lines] == [compiled] * 2

@@ -42,7 +42,7 @@ def test_plain_h5py(file):
         assert list(h5["y_units"].asstr()) == ["m", "m/s", "m", "m/s", "", "", ""]
         assert list(h5["z_names"].asstr()) == ["spring"]
         assert list(h5["subsystems"].asstr()) == ["one", "two", "clock"]
-        assert h5.attrs["cosolve"] == cs.__version__ == result.meta["cosolve"]
+        assert h5.attrs["cosolve"].decode() == cs.__version__ == result.meta["cosolve"]
         np.testing.assert_array_equal(h5["y"][:, names.index("two.v")], result["two.v"])
         assert h5["y"].dims[0][0] == h5["t"]
         assert h5["y"].dims[1][0] == h5["y_names"]

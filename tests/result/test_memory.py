@@ -13,8 +13,8 @@ ROWS = 5000  # more than the first room
 def block(memory: Memory, rows: int, start: float, *, in_place: bool, H: float = 0.1) -> None:
     """Add `rows` rows whose outputs count up from `start`, with equal steps `H`."""
     values = start + np.arange(2.0 * rows).reshape(rows, 2)
-    room = memory.room(rows)
-    y = room["y"] if in_place else np.empty((rows, 2))
+    buffers = memory.buffers(rows)
+    y = buffers["y"] if in_place else np.empty((rows, 2))
     y[:] = values
     memory.extend(
         {
@@ -57,7 +57,7 @@ def test_rows_that_come_after_a_look():
     memory = Memory(Layout(2, 0, 2))
     block(memory, 3, 0.0, in_place=True)
     assert list(memory.columns()["H"]) == [0.1] * 3
-    block(memory, ROWS, 6.0, in_place=True)  # grows, with values that nobody has looked at yet
+    block(memory, ROWS, 6.0, in_place=True)  # grows, with values that were not read yet
     block(memory, ROWS, 6.0, in_place=True, H=0.3)
     np.testing.assert_array_equal(memory.columns()["H"], [0.1] * (3 + ROWS) + [0.3] * ROWS)
 

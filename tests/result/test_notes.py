@@ -12,7 +12,7 @@ from cosolve.cli import app
 from cosolve.report import write_report
 from cosolve.result.notes import worst_level
 from cosolve.result.verdict import verdict
-from cosolve.viewer.exhibit import Exhibit
+from cosolve.viewer.result_view import ResultView
 
 MODEL = """
 import cosolve as cs
@@ -97,7 +97,7 @@ def test_a_new_diagnosis_shows_everywhere(tmp_path) -> None:
     again = cs.load_result(result.save(tmp_path / "run.h5"))
     assert again.notes == [note]
     assert "The moon was full; wait a fortnight." in write_report(again, tmp_path / "report.html").read_text("utf-8")
-    about = Exhibit(again, "run").about()["verdict"]
+    about = ResultView(again, "run").about()["verdict"]
     assert (about["level"], about["details"]) == ("bad", [said])
 
 
@@ -128,7 +128,7 @@ def test_a_note_gives_way_to_a_newer_one_about_the_same() -> None:
 
 def test_a_run_that_stopped_says_so_first() -> None:
     breaks = cs.System({"a": cs.Static(lambda t, u: t if t < 0.5 else float("inf"), inputs=[], outputs=["x"])})
-    with pytest.raises(cs.SimulationError) as stopped:
+    with pytest.raises(cs.errors.SimulationError) as stopped:
         cs.simulate(breaks, t_end=1.0, method=cs.Jacobi(0), step=0.1)
     first = stopped.value.result.notes[0]
     assert (first.kind, first.level) == ("stopped", "error")
@@ -154,10 +154,12 @@ def notes(decorate, steps=1000, **options) -> list[str]:
 
 def test_a_long_run_says_what_keeps_it_in_python() -> None:
     """Every function that a decorator would help, and what that gains; not short runs, nor those that asked for it."""
-    (said,) = notes(lambda f: f)
-    assert "'one': its rhs is a plain Python function; decorate it with numba.njit; 'two'" in said
-    assert "the law for one.f, two.f is a plain Python function" in said
+    text = lambda f: lambda *given: f(*given) if str(given) else None  # noqa: E731
+    (said,) = notes(text)
+    assert "'one': its rhs stays in Python: it uses str (test_notes.py, line" in said
+    assert "the law for one.f, two.f stays in Python: it uses str (" in said
     assert "a fifteenth to a fiftieth of the time" in said
-    assert notes(lambda f: f, steps=999) == []
-    assert notes(lambda f: f, compiled=False) == []
+    assert notes(text, steps=999) == []
+    assert notes(text, compiled=False) == []
+    assert notes(lambda f: f) == []
     assert notes(numba.njit) == []

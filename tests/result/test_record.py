@@ -5,6 +5,7 @@ import pytest
 from examples.two_mass.model import force_displacement
 
 import cosolve as cs
+from cosolve.run import engines
 
 RUN = {"t_end": 0.01, "step": 1e-4, "method": cs.Jacobi(1)}
 
@@ -40,7 +41,7 @@ def test_nothing_but_the_steps() -> None:
 
 
 def test_unknown_names_are_refused_before_the_run() -> None:
-    with pytest.raises(cs.SetupError, match=r"record: there is no 'one.y'; did you mean"):
+    with pytest.raises(cs.errors.SetupError, match=r"record: there is no 'one.y'; did you mean"):
         cs.simulate(force_displacement(), **RUN, record=["one.y"])
 
 
@@ -65,3 +66,25 @@ def test_a_result_reads_the_columns_that_were_recorded():
     for missing in ("last.v", "last.v[0]", "last.u[0]"):  # nor is there an element of a single number
         assert missing not in run
     assert (run["ramp.y[1]"] == -run.t).all()
+
+
+@pytest.mark.parametrize("step", [0.1, cs.Adaptive(rtol=1e-3, first_step=0.05)], ids=["equal", "adaptive"])
+def test_rows_that_are_handed_over_one_by_one_are_those_that_are_packed(monkeypatch, step):
+    """As rows with wide fields are; the numbers of iterations differ from step to step."""
+    columns = ("t", "y", "z", "H", "iterations", "residual", "error", "rejected", "calls", "norms_end", "norms")
+
+    def run():
+        gain = cs.Static(lambda t, u: 0.9 * np.sin(u * (1 + t)) + 1.0, inputs=["u"], outputs=["y"])
+        tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[0.3], inputs=["q"], outputs=["h"])
+        system = cs.System({"gain": gain, "tank": tank})
+        system.connect("gain.y", "tank.q")
+        system.connect("tank.h", "gain.u")
+        return cs.simulate(system, t_end=2.0, step=step, method=cs.Implicit(1, tol=1e-8), compiled=False)
+
+    packed = run()
+    monkeypatch.setattr(engines, "_WIDE", 0)
+    single = run()
+    assert len(set(packed.iterations)) > 1
+    for name in columns:
+        np.testing.assert_array_equal(single.column(name), packed.column(name), err_msg=name)
+    assert single.stats.unconverged == packed.stats.unconverged

@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 import tracemalloc
-from collections import namedtuple
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def test_a_run_that_stops_early_keeps_its_rows_and_its_reason(tmp_path):
         return -x
 
     ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["x"], integrator="ode4", internal_step=0.1)
-    with pytest.raises(cs.SimulationError, match="valve stuck") as stopped:
+    with pytest.raises(cs.errors.SimulationError, match="valve stuck") as stopped:
         cs.simulate(cs.System({"tank": ode}), t_end=1.0, method=cs.Jacobi(), step=0.1, save=tmp_path / "run.h5")
     kept = load(tmp_path / "run.h5")
     assert kept.t[-1] == pytest.approx(0.5)  # the last macro point before the right-hand side failed
@@ -209,36 +209,10 @@ def test_wide_rows_are_flushed_before_they_fill_the_memory(tmp_path):
     assert load(tmp_path / "run.h5")["a.x"].tolist() == list(range(8))
 
 
-def test_a_full_disk_stops_the_run_and_keeps_the_rows(tmp_path, monkeypatch):
-    usage = namedtuple("usage", "total used free")
-    free = iter([10**9, 10**9, 10**9, 100])
-    monkeypatch.setattr(store_module, "disk_usage", lambda path: usage(0, 0, next(free)))
-    clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
-    with pytest.raises(cs.SimulationError, match="is full") as stopped:
-        cs.simulate(cs.System({"clock": clock}), t_end=1e6, method=cs.Jacobi(), step=1.0, save=tmp_path / "run.h5")
-    kept = load(tmp_path / "run.h5")
-    assert kept.t[-1] == len(kept) - 1 > 0
-    _same(stopped.value.result, kept)
-
-
-def test_room_for_the_next_blocks_is_left_on_the_disk(tmp_path, monkeypatch):
-    """A megabyte and two blocks: what has been buffered must fit, and so must what follows."""
-    usage, n = namedtuple("usage", "total used free"), 50_000
-    stream = _stream(tmp_path / "run.h5", n)
-    block = stream._block_rows * 8 * n
-    row = Row(0.0, np.zeros(n), np.zeros(1))
-    monkeypatch.setattr(store_module, "disk_usage", lambda path: usage(0, 0, (1 << 20) + 2.1 * block))
-    stream.append(row)  # the first row is written at once
-    monkeypatch.setattr(store_module, "disk_usage", lambda path: usage(0, 0, (1 << 20) + 1.9 * block))
-    with pytest.raises(cs.SimulationError, match="is full"):
-        [stream.append(row) for _ in range(stream._block_rows)]
-    stream.close()
-
-
 def test_a_result_whose_file_was_overwritten_says_so(tmp_path):
     first = _run(save=tmp_path / "run.h5")
     _run(save=tmp_path / "run.h5", t_end=0.02)
-    with pytest.raises(cs.OutputFileError, match="holds another run"):
+    with pytest.raises(cs.errors.OutputFileError, match="holds another run"):
         first.column("y")
 
 
@@ -266,9 +240,9 @@ def test_an_unwritable_path_is_refused_before_the_run(tmp_path, where, reason):
         raise AssertionError("the run started")
 
     ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["x"])
-    with pytest.raises(cs.OutputFileError, match=reason):
+    with pytest.raises(cs.errors.OutputFileError, match=reason):
         cs.simulate(cs.System({"a": ode}), t_end=1.0, method=cs.Jacobi(), step=0.1, save=tmp_path / where)
-    with pytest.raises(cs.OutputFileError, match=reason):
+    with pytest.raises(cs.errors.OutputFileError, match=reason):
         save_result(_run(), (tmp_path / where).with_suffix(".h5"))
 
 
@@ -295,25 +269,25 @@ def test_a_picture_is_headed_by_the_name_of_the_method():
 
 
 def test_unknown_endings_are_refused(tmp_path):
-    with pytest.raises(cs.SetupError, match=r"\.h5.*or \.csv"):
+    with pytest.raises(cs.errors.SetupError, match=r"\.h5.*or \.csv"):
         _run().save(tmp_path / "run.xlsx")
-    with pytest.raises(cs.SetupError, match=r"must end in \.h5"):
+    with pytest.raises(cs.errors.SetupError, match=r"must end in \.h5"):
         _run(save=tmp_path / "run.csv")
     assert not list(tmp_path.iterdir())
 
 
 def test_files_that_are_no_results_are_refused(tmp_path):
-    with pytest.raises(cs.OutputFileError, match="there is no result file"):
+    with pytest.raises(cs.errors.OutputFileError, match="there is no result file"):
         load(tmp_path / "nothing.h5")
     text = tmp_path / "text.csv"
     text.write_text("t,x\n0,1\n")
-    with pytest.raises(cs.OutputFileError, match=r"not an HDF5 file.*pandas"):
+    with pytest.raises(cs.errors.OutputFileError, match=r"not an HDF5 file.*pandas"):
         load(text)
     with h5py.File(tmp_path / "other.h5", "w") as other:
         other["x"] = [1.0]
-    with pytest.raises(cs.OutputFileError, match="not a cosolve result"):
+    with pytest.raises(cs.errors.OutputFileError, match="not a cosolve result"):
         load(tmp_path / "other.h5")
-    with pytest.raises(cs.OutputFileError, match="is a folder"):
+    with pytest.raises(cs.errors.OutputFileError, match="is a folder"):
         load(tmp_path)
 
 
@@ -355,3 +329,56 @@ def test_files_without_residual_norms_can_be_read(tmp_path):
     old = load(path)
     assert all(len(norms) == 0 for norms in old.residual_norms)
     assert len(old.residual_norms) == len(old.t) - 1
+
+
+FELLED = """
+import os, signal, sys
+import cosolve as cs
+
+class Tank(cs.Subsystem):
+    inputs, outputs = [], ["h"]
+    def start(self, t0):
+        return 1.0
+    def advance(self, t0, t1, u):
+        if t0 > float(sys.argv[1]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 2.0
+
+cs.simulate(cs.System({"tank": Tank()}), t_end=1.0, step=0.1, method=cs.Jacobi(0), save="run.h5", compiled=False)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("until", [-1.0, 0.05, 0.55])
+def test_a_killed_run_leaves_the_old_file_or_a_new_one_that_can_be_read(tmp_path, until):
+    clock = cs.Static(lambda t, u: t, inputs=[], outputs=["h"])
+    cs.simulate(cs.System({"tank": clock}), t_end=1.0, step=0.1, method=cs.Jacobi(0), save=tmp_path / "run.h5")
+    done = processes.run([sys.executable, "-c", FELLED, str(until)], cwd=tmp_path)
+    assert done.returncode == -9
+    found = load(tmp_path / "run.h5")
+    assert len(found) >= 2
+    assert found.finished == (found["tank.h"][0] == 0.0)  # the old one, from 0 to 1, is whole
+    assert found.finished or until > 0.0  # as long as no step stands it is there
+
+
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "run.h5").symlink_to(tmp_path / "far" / "run.h5")
+    clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
+    for _ in range(2):
+        cs.simulate(cs.System({"clock": clock}), t_end=1.0, step=0.1, method=cs.Jacobi(0), save=tmp_path / "run.h5")
+        assert (tmp_path / "run.h5").is_symlink()
+        assert len(load(tmp_path / "far" / "run.h5")) == 11
+
+
+def test_the_state_of_an_earlier_run_goes_with_its_result(tmp_path):
+    """And not before: a run that cannot start leaves both."""
+    (tmp_path / "run.h5.state").write_text("kept")
+    clock, bad = (cs.Static(f, inputs=[], outputs=["t"]) for f in (lambda t, u: t, lambda t, u: [1 // 0]))
+    cs.simulate(cs.System({"clock": clock}), t_end=1.0, step=0.1, method=cs.Jacobi(0)).save(tmp_path / "run.h5")
+    for function, kept in ((bad, True), (clock, False)):
+        system = cs.System({"clock": function})
+        with pytest.raises(cs.errors.SubsystemError) if kept else nullcontext():
+            cs.simulate(system, t_end=1.0, step=0.1, method=cs.Jacobi(0), save=tmp_path / "run.h5")
+        assert (tmp_path / "run.h5.state").exists() == kept
+        assert load(tmp_path / "run.h5").finished

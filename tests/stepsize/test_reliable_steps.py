@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from examples.two_mass.model import SCHMOLL, force_displacement, lu, split
-from tests.trust.zoo import CASES
+from tests.accuracy.zoo import CASES
 
 import cosolve as cs
 
@@ -41,7 +41,7 @@ def test_a_jump_still_says_that_it_is_one() -> None:
     reader = cs.Linear([[-1]], [[1]], [[1]], x0=[0], inputs=["u"], outputs=["y"])
     system = cs.System({"source": source, "reader": reader})
     system.connect("source.y", "reader.u")
-    with pytest.raises(cs.StepSizeError, match=r"steps below .* a jump"):
+    with pytest.raises(cs.errors.StepSizeError, match=r"steps below .* a jump"):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=cs.Adaptive(rtol=1e-4))
 
 
@@ -101,7 +101,7 @@ def test_errors_are_in_proportion_without_rollback_too() -> None:
 def test_a_run_takes_no_more_steps_than_it_may(step, compiled: bool) -> None:
     """F9: a sentence with how far it came, and everything up to there."""
     with pytest.raises(
-        cs.StepSizeError, match=r"max_steps = 100 macro steps and stands at t = 0\.\d+ of 0\.5"
+        cs.errors.StepSizeError, match=r"max_steps = 100 macro steps and stands at t = 0\.\d+ of 0\.5"
     ) as caught:
         cs.simulate(split("D/D"), t_end=0.5, method=cs.Jacobi(2), step=step, max_steps=100, compiled=compiled)
     assert caught.value.result.stats.steps == 100
@@ -117,12 +117,12 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 
 @pytest.mark.parametrize("most", [0, -1, 2.5, True, "100"])
 def test_a_limit_is_a_whole_number(most) -> None:
-    with pytest.raises(cs.SetupError, match="max_steps must be a whole number"):
+    with pytest.raises(cs.errors.SetupError, match="max_steps must be a whole number"):
         cs.simulate(split("F/D"), t_end=0.1, method=cs.Jacobi(1), step=1e-3, max_steps=most)
 
 
 def test_weights_are_known_by_name() -> None:
-    with pytest.raises(cs.SetupError, match="weights must be 'largest' or 'newest'"):
+    with pytest.raises(cs.errors.SetupError, match="weights must be 'largest' or 'newest'"):
         cs.Adaptive(weights="all")
 
 

@@ -295,7 +295,7 @@ def test_system_files_can_ask_for_stops(tmp_path) -> None:
 )
 def test_bad_arguments(options: dict, words: str) -> None:
     given = {"indicators": lambda t, x, u: x[0], "x0": [1.0], "inputs": [], "outputs": ["x"], **options}
-    with pytest.raises(cs.SetupError, match=words):
+    with pytest.raises(cs.errors.SetupError, match=words):
         cs.HybridOde(lambda t, x, u: [-1.0], lambda t, x, u: x, **given)
 
 
@@ -323,11 +323,11 @@ def test_bad_functions_end_the_run_with_a_sentence(options: dict, words: str) ->
     falling = cs.HybridOde(
         lambda t, x, u: [x[1], -GRAVITY], lambda t, x, u: x[0], x0=[1.0, 0.0], inputs=[], outputs=["x"], **given
     )
-    with pytest.raises(cs.SubsystemError, match=words) as caught:
+    with pytest.raises(cs.errors.SubsystemError, match=words) as caught:
         alone(falling, 1.0, 0.1)
     assert caught.value.subsystem == "it"
 
 
 def test_bounces_that_accumulate_are_said_to() -> None:
-    with pytest.raises(cs.SubsystemError, match=r"events between .* accumulate there \(Zeno"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"events between .* accumulate there \(Zeno"):
         alone(ball(height=0.1, restitution=0.3), 1.0, 0.1)

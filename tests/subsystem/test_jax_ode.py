@@ -3,7 +3,8 @@
 import sys
 from functools import lru_cache
 from math import exp
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from tests import processes
 from tests.choice import quick
 
 import cosolve as cs
-from cosolve.jax import tools as jax_tools
+from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS
+from cosolve.jax.stiff import kvaerno
 from cosolve.signal import Polynomial
 
 jax = pytest.importorskip("jax")
@@ -74,6 +76,24 @@ def test_the_same_numbers_as_the_native_solver(settings: dict) -> None:
         y = np.asarray(ours.advance(u.t0, u.t0 + 0.1, u)), np.asarray(native.advance(u.t0, u.t0 + 0.1, u))
         assert np.abs(y[0] - y[1]).max() < 1e-12
         assert np.abs(ours.get_state() - native.get_state()).max() < 1e-12
+
+
+def test_the_same_steps_as_the_native_solver_where_many_are_rejected() -> None:
+    """A pulse, a hundredth of the macro step wide, is passed by steps that shrink again and again, and then grow."""
+
+    def part(kind: type, lib: Any) -> cs.Subsystem:
+        return kind(
+            lambda t, x, u: lib.array([40.0 * lib.exp(-(((t - 0.53) / 0.01) ** 2)) - 3.0 * x[0] * x[1], x[0] - x[1]]),
+            lambda t, x, u: x, x0=[1.0, 0.2], inputs=[], outputs=["x", "y"], integrator="dopri5", rtol=1e-6,
+        )  # fmt: skip
+
+    ours, native = part(cs.JaxOde, jnp), part(cs.Ode, np)
+    for one in (ours, native):
+        one.start(0.0)
+    for k in range(2):
+        u = Polynomial(float(k), 1.0, np.zeros((1, 0)))
+        x, y = (np.asarray(one.advance(u.t0, u.t0 + 1.0, u)) for one in (ours, native))
+        np.testing.assert_allclose(x, y, rtol=1e-13)
 
 
 def test_equations_and_outputs_are_those_of_the_model() -> None:
@@ -167,7 +187,7 @@ def chain(kind: str) -> cs.System:
 
 
 def test_as_many_calls_as_with_given_jacobians() -> None:
-    """Automatic derivatives spend no crossing: the counts of `Linear`, which knows its Jacobian in closed form."""
+    """Automatic derivatives cost no step: the counts are those of `Linear`, whose Jacobian is in closed form."""
     results = {
         kind: cs.simulate(chain(kind), t_end=1.0, method=cs.Implicit(degree=1, tol=1e-10), step=0.02)
         for kind in ("exact", "jax")
@@ -250,7 +270,7 @@ def curve(h: float, lam: float = -1e6) -> cs.JaxOde:
     )  # fmt: skip
 
 
-def test_radau_crosses_stiff_equations() -> None:
+def test_radau_integrates_stiff_equations() -> None:
     subsystem = curve(0.05)
     subsystem.start(0.0)
     u = Polynomial(0.0, 1.0, np.zeros((1, 1)))
@@ -272,7 +292,37 @@ def test_radau_has_order_five() -> None:
         coarse.internal_step = h  # needs no new compilation
         coarse.start(0.0)
         errors.append(np.abs(coarse.advance(0.0, 2.0, u) - reference).max())
-    assert cs.slope(steps[1:], errors[1:]) == pytest.approx(5.0, abs=0.3)
+    assert cs.analysis.convergence_order(steps[1:], errors[1:]) == pytest.approx(5.0, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("end", "bad", "status"),
+    [("ok", (), OK), ("steps", (), TOO_MANY_STEPS), ("other", (), STUCK), ("other", (0.5,), NOT_FINITE),
+     ("other", (1.5,), NOT_FINITE), ("steps", (0.5,), TOO_MANY_STEPS), ("ok", (1.5,), OK)],
+)  # fmt: skip
+def test_how_a_solver_of_diffrax_ended(end: str, bad: tuple[float, ...], status: int) -> None:
+    """Without diffrax itself: what it is given, and what is made of its answer."""
+    given: dict[str, Any] = {}
+
+    def solve(term: Any, solver: Any, t0: float, t1: float, first: Any, x: Any, **options: Any) -> Any:
+        given.update(options, t0=t0, t1=t1, first=float(first))
+        return SimpleNamespace(ys=np.array([[9.0], [7.0]]), result=end, stats={"num_accepted_steps": np.array(4)})
+
+    def rhs(t: float, x: Any) -> Any:
+        return np.array([np.nan if t in bad else 1.0, 2.0])
+
+    made = SimpleNamespace(
+        diffeqsolve=solve, ODETerm=lambda f: f, Kvaerno5=str, ForwardMode=str, PIDController=lambda **o: o,
+        RESULTS=SimpleNamespace(successful="ok", max_steps_reached="steps"),
+    )  # fmt: skip
+    x, step, found, t = kvaerno(made, np, 1e-5, 1e-7, 50, rhs, 0.5, 1.5, np.array([1.0]), 0.0)
+    assert (x.tolist(), float(step), int(found), float(t)) == ([7.0], 0.25, status, 1.5 if status == OK else 0.5)
+    assert (given["t0"], given["t1"], given["max_steps"], given["throw"]) == (0.5, 1.5, 50, False)
+    assert (given["stepsize_controller"]["rtol"], given["stepsize_controller"]["atol"]) == (1e-5, 1e-7)
+    assert given["first"] == 1e-3
+    for first, taken in ((0.3, 0.3), (4.0, 1.0)):  # the step that the last one proposed, within this one
+        kvaerno(made, np, 1e-5, 1e-7, 50, rhs, 0.5, 1.5, np.array([1.0]), first)
+        assert given["first"] == taken
 
 
 @pytest.mark.slow
@@ -291,15 +341,15 @@ def test_kvaerno_chooses_its_steps_for_stiff_equations() -> None:
 def test_kvaerno_says_where_it_is_stuck() -> None:
     part = decaying(rhs=lambda t, x, u: 1e3 * jnp.sin(1e4 * t) * jnp.ones(1), integrator="kvaerno5", max_steps=5)
     part.start(0.0)
-    with pytest.raises(cs.SubsystemError, match=r"kvaerno5 needs more than 5 steps after t = 0; check rhs for a jump"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"kvaerno5 needs more than 5 steps after t = 0; check rhs for a jump"
+    ):
         part.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
 
 
 def test_without_diffrax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "diffrax", None)
-    with pytest.raises(
-        cs.SetupError, match=r"is diffrax's, which is not installed here; run: pip install cosolve\[jax\]"
-    ):
+    with pytest.raises(cs.errors.SetupError, match=r"'kvaerno5' needs diffrax, .*; run: pip install 'cosolve\[jax\]'"):
         decaying(integrator="kvaerno5")
     decaying()  # the others do without it
 
@@ -308,7 +358,7 @@ def test_explicit_solver_gives_up_on_stiff_equations() -> None:
     stiff = cs.JaxOde(lambda t, x, u: -1e9 * (x - u), lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"],
                       max_steps=200)  # fmt: skip
     stiff.start(0.0)
-    with pytest.raises(cs.SubsystemError, match=r"more than 200 steps at t = .*radau5"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"more than 200 steps at t = .*radau5"):
         stiff.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
 
 
@@ -430,7 +480,7 @@ def decaying(**options) -> cs.JaxOde:
     ],
 )
 def test_bad_settings(options: dict, words: str) -> None:
-    with pytest.raises(cs.SetupError, match=words):
+    with pytest.raises(cs.errors.SetupError, match=words):
         decaying(**options)
 
 
@@ -446,21 +496,18 @@ def test_bad_settings(options: dict, words: str) -> None:
 def test_a_nan_is_never_passed_on(settings: dict) -> None:
     subsystem = decaying(rhs=lambda t, x, u: jnp.where(t > 0.5, jnp.nan, -x), **settings)
     subsystem.start(0.0)
-    with pytest.raises(cs.SubsystemError, match=r"NaN|nan"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"NaN|nan"):
         subsystem.advance(0.0, 1.0, Polynomial(0.0, 1.0, np.zeros((1, 1))))
 
 
 def test_missing_jax_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr(jax_tools, "import_module", absent)
+    monkeypatch.setitem(sys.modules, "jax", None)
     static = lambda: cs.JaxStatic(lambda t, u: u, inputs=["u"], outputs=["y"])  # noqa: E731
     for make in (decaying, static, lambda: cs.jax_derivative(abs)):
-        with pytest.raises(cs.SetupError, match=r"needs JAX.*pip install cosolve\[jax\]"):
+        with pytest.raises(cs.errors.SetupError, match=r"needs jax, .*pip install 'cosolve\[jax\]'"):
             make()
 
 
 def test_static_output_of_wrong_length() -> None:
-    with pytest.raises(cs.SetupError, match="returns 2 numbers, expected 1"):
+    with pytest.raises(cs.errors.SetupError, match="returns 2 numbers, expected 1"):
         cs.JaxStatic(lambda t, u: [u[0], u[0]], inputs=["u"], outputs=["y"])

@@ -109,13 +109,13 @@ def test_steps_of_changing_length_are_compiled_with_it_too():
     assert np.array_equal(runs[0]["fan.speed"], runs[1]["fan.speed"])
 
 
-def test_the_own_jacobian_is_the_one_that_differences_find_and_spares_their_crossings():
+def test_the_own_jacobian_is_the_one_that_differences_find_and_spares_their_subsystem_steps():
     runs = [
         cs.simulate(drive(jacobian), t_end=0.5, step=0.005, method=cs.Implicit(1, tol=1e-11))
         for jacobian in (wheel_jacobian, None)
     ]
     assert runs[0]["fan.speed"] == pytest.approx(runs[1]["fan.speed"], rel=1e-9)
-    assert not cs.check_jacobians(drive(), step=0.005, method=cs.Implicit(1), after=3)
+    assert not cs.analysis.check_jacobians(drive(), step=0.005, method=cs.Implicit(1), after=3)
     assert runs[0].stats.calls["fan"] < 0.7 * runs[1].stats.calls["fan"]
 
 
@@ -154,7 +154,7 @@ def test_check_knows_the_limit_before_the_run():
         system = cs.System({"body": b, "water": w})
         system.connect("body.v", "water.v")
         system.connect("water.f", "body.f")
-        radii.append(cs.spectral_radius(system, cs.GaussSeidel(0, order=["body", "water"]), step=0.01))
+        radii.append(cs.analysis.spectral_radius(system, cs.GaussSeidel(0, order=["body", "water"]), step=0.01))
     assert radii[0] > 1.0 + 1e-3 > 1.0 >= radii[1] - 1e-9
 
 
@@ -179,7 +179,7 @@ def test_a_status_becomes_the_sentence_of_failure_and_the_result_so_far_is_kept(
     system.set("wheel.torque", 60000.0)
     system.set("wheel.load", 0.0)
     for step in (0.02, 0.02):
-        with pytest.raises(cs.SubsystemError, match=r"'wheel' .*wheel burst \(7\)"):
+        with pytest.raises(cs.errors.SubsystemError, match=r"'wheel' .*wheel burst \(7\)"):
             cs.simulate(system, t_end=5.0, step=step, method=cs.Jacobi(0))
 
 
@@ -194,7 +194,7 @@ def test_a_status_becomes_the_sentence_of_failure_and_the_result_so_far_is_kept(
     ],
 )
 def test_bad_input_gets_a_sentence(make, sentence):
-    with pytest.raises(cs.SetupError, match=sentence):
+    with pytest.raises(cs.errors.SetupError, match=sentence):
         make()
 
 
@@ -204,7 +204,7 @@ def test_a_step_that_forgets_a_state_is_named():
 
     system = cs.System({"a": cs.OneStep(forgetful, x0=[1.0, 2.0], y0=[1.0], inputs=["u"], outputs=["y"])})
     system.connect("a.y", "a.u")
-    with pytest.raises(cs.NonFiniteError, match="left state 1 at nan"):
+    with pytest.raises(cs.errors.NonFiniteError, match="left state 1 at nan"):
         cs.simulate(system, t_end=1.0, step=0.1, method=cs.Jacobi(0))
 
 
@@ -214,7 +214,7 @@ def test_a_plain_python_step_says_what_would_compile_it():
 
     system = cs.System({"a": cs.OneStep(plain, x0=[1.0], y0=[1.0], inputs=["u"], outputs=["y"])})
     system.connect("a.y", "a.u")
-    assert "numba.njit" in str(cs.why_not_compiled(system, cs.Jacobi(0), step=0.1))
+    assert "numba.njit" in str(cs.analysis.why_not_compiled(system, cs.Jacobi(0), step=0.1))
 
 
 def test_a_field_between_two_solvers_is_compiled_and_bends_no_bit():

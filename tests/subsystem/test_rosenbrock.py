@@ -125,5 +125,5 @@ def test_failures_have_words() -> None:
         (lambda t, x, u: 1e3 * np.cos(1e6 * t) + 0 * x, "more than 10000 steps"),
     ):
         ode = cs.Ode(rhs, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["y"], integrator="rodas4")
-        with np.errstate(all="ignore"), pytest.raises(cs.SimulationError, match=words):
+        with np.errstate(all="ignore"), pytest.raises(cs.errors.SimulationError, match=words):
             cs.simulate(cs.System({"a": ode}), method=cs.Jacobi(0), step=5.0, t_end=10.0)

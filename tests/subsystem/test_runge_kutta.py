@@ -38,7 +38,7 @@ def whole_model_error(solver: str, h: float, t_end: float) -> float:
 def test_order_on_the_two_mass_model(solver: str) -> None:
     """ODEx has order x (App. C.1), here on the undivided model over 10 ms."""
     errors = [whole_model_error(solver, h, 0.01) for h in STEPS[solver]]
-    assert cs.slope(STEPS[solver], errors) == pytest.approx(int(solver[3]), abs=0.1)
+    assert cs.analysis.convergence_order(STEPS[solver], errors) == pytest.approx(int(solver[3]), abs=0.1)
 
 
 @pytest.mark.covers("SC-16")
@@ -59,7 +59,7 @@ def test_order_on_an_equation_with_time(solver: str) -> None:
         )
         run = cs.simulate(cs.System({"ode": ode}), t_end=2.0, method=cs.Jacobi(0), step=0.2)
         errors.append(np.linalg.norm(run["ode.x"] - np.exp(np.sin(run.t))))
-    assert cs.slope(steps, errors) == pytest.approx(int(solver[3]), abs=0.1)
+    assert cs.analysis.convergence_order(steps, errors) == pytest.approx(int(solver[3]), abs=0.1)
 
 
 def _shifted(signal: Polynomial, t0: float, H: float) -> np.ndarray:
@@ -94,7 +94,7 @@ def test_order_with_a_polynomial_input(solver: str) -> None:
             for part in quarters
         ]
         errors.append(np.linalg.norm(differences))
-    assert cs.slope(steps, errors) == pytest.approx(int(solver[3]), abs=0.1)
+    assert cs.analysis.convergence_order(steps, errors) == pytest.approx(int(solver[3]), abs=0.1)
 
 
 @pytest.mark.covers("SC-16")

@@ -66,6 +66,7 @@ def test_a_period_is_no_step(method):
     np.testing.assert_allclose(result["plant.x"], expected(result.t, 2 * PERIOD), rtol=0, atol=2e-9)
 
 
+@pytest.mark.filterwarnings("ignore:the others see each sample")
 @pytest.mark.parametrize("method", [cs.Jacobi(0), cs.GaussSeidel(0)], ids=lambda method: method.label)
 def test_without_it_the_others_hear_of_a_sample_one_macro_step_later(method):
     """First order in the macro step: the delay is what is left."""
@@ -78,6 +79,31 @@ def test_without_it_the_others_hear_of_a_sample_one_macro_step_later(method):
     assert (np.abs(slopes - 1.0) < 0.15).all()
 
 
+@pytest.mark.parametrize("method", [cs.Jacobi(1), cs.GaussSeidel(1), cs.SemiImplicit(0), cs.Implicit(1)], ids=repr)
+def test_it_is_told_that_the_others_see_samples_late(method):
+    """A gain that the exact loop damps: macro steps of the period were 12 times the largest value off, in silence."""
+    with pytest.warns(
+        cs.errors.AccuracyWarning, match="see each sample of 'control' one macro step after it; take stop_at_"
+    ):
+        result = cs.simulate(loop(filtered()), t_end=2.0, method=method, step=PERIOD)
+    assert np.abs(result["plant.x"] - expected(result.t)).max() > 0.05
+    assert "late-samples" in {note.kind for note in result.notes}
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (cs.Jacobi(1), {"stop_at_events": True}),
+        (cs.GaussSeidel(0, order=["control"]), {}),
+    ],
+    ids=repr,
+)
+def test_nothing_is_said_where_no_sample_is_late(method, options):
+    result = cs.simulate(loop(filtered()), t_end=2.0, method=method, step=PERIOD / 2, **options)
+    np.testing.assert_allclose(result["plant.x"], expected(result.t), rtol=0, atol=2e-9)
+    assert not result.notes
+
+
 def test_outputs_are_held_between_samples():
     result = cs.simulate(loop(filtered()), t_end=1.0, method=cs.Jacobi(0), step=PERIOD / 5, stop_at_events=True)
     q = result["control.q"]
@@ -85,10 +111,13 @@ def test_outputs_are_held_between_samples():
     assert len(set(q)) == 11
 
 
+@pytest.mark.filterwarnings("ignore:the others see each sample")
 @BY_NAME
 @pytest.mark.parametrize("step", [0.15, 0.04])
 def test_samples_inside_a_macro_step_are_told(method, step):
-    with pytest.warns(cs.AccuracyWarning, match=r"a sample at t = \S+ lies inside the macro step from t = ") as caught:
+    with pytest.warns(
+        cs.errors.AccuracyWarning, match=r"a sample at t = \S+ lies inside the macro step from t = "
+    ) as caught:
         cs.simulate(loop(filtered()), t_end=1.2, method=method, step=step)
     assert sum("lies inside" in str(one.message) for one in caught) == 1
     assert all(len(str(one.message)) < 300 for one in caught)
@@ -150,12 +179,12 @@ def test_a_saved_run_goes_on_with_the_same_bits(tmp_path):
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, "fast", None])
 def test_a_period_is_a_positive_number(bad):
-    with pytest.raises(cs.SetupError, match="Sampled: period must be a positive number"):
+    with pytest.raises(cs.errors.SetupError, match="Sampled: period must be a positive number"):
         cs.Sampled(filtered(), bad)
 
 
 def test_the_part_is_a_subsystem():
-    with pytest.raises(cs.SetupError, match="Sampled: part must be a subsystem"):
+    with pytest.raises(cs.errors.SetupError, match="Sampled: part must be a subsystem"):
         cs.Sampled(lambda u: u, 0.1)
 
 

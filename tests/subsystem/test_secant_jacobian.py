@@ -19,7 +19,7 @@ def flow(noise: float = 0.0) -> cs.OneStep:
     return cs.OneStep(step, x0=[0.0], y0=np.zeros(2), inputs=[("u", 3)], outputs=[("y", 2)], noise=noise)
 
 
-def crossed(wrapped: cs.SecantJacobian, u: np.ndarray, t: float = 0.0) -> np.ndarray:
+def advanced(wrapped: cs.SecantJacobian, u: np.ndarray, t: float = 0.0) -> np.ndarray:
     state = wrapped.save()
     y = wrapped.advance(t, t + 1.0, Polynomial(t, 1.0, np.array([u])))
     wrapped.restore(state)
@@ -38,11 +38,11 @@ def test_first_slopes_are_differences() -> None:
     assert slopes(wrapped, u) == pytest.approx(exact, abs=1e-7)
 
 
-def test_two_crossings_of_a_step_give_the_secant_along_their_difference() -> None:
+def test_two_subsystem_steps_over_a_macro_step_give_the_secant_along_their_difference() -> None:
     wrapped = cs.SecantJacobian(flow(), initial=np.zeros((2, 3)))
     wrapped.start(0.0)
     one, two = np.array([0.0, 0.0, 0.0]), np.array([0.5, 0.1, -0.3])
-    change = crossed(wrapped, two) - crossed(wrapped, one)
+    change = advanced(wrapped, two) - advanced(wrapped, one)
     assert slopes(wrapped, one) @ (two - one) == pytest.approx(change, rel=1e-13)
 
 
@@ -50,7 +50,7 @@ def test_a_pattern_keeps_slopes_where_they_belong() -> None:
     wrapped = cs.SecantJacobian(flow(), pattern=A != 0, initial=np.zeros((2, 3)))
     wrapped.start(0.0)
     one, two = np.zeros(3), np.array([0.5, 0.1, -0.3])
-    change = crossed(wrapped, two) - crossed(wrapped, one)
+    change = advanced(wrapped, two) - advanced(wrapped, one)
     found = slopes(wrapped, one)
     assert found @ (two - one) == pytest.approx(change, rel=1e-13)
     assert (found[A == 0] == 0).all()
@@ -59,10 +59,10 @@ def test_a_pattern_keeps_slopes_where_they_belong() -> None:
 def test_nothing_is_learnt_across_steps_and_everything_is_forgotten_in_a_new_run() -> None:
     wrapped = cs.SecantJacobian(flow(), initial=np.zeros((2, 3)))
     wrapped.start(0.0)
-    crossed(wrapped, np.zeros(3), t=0.0)
-    crossed(wrapped, np.ones(3), t=1.0)  # another step: another state stands behind these outputs
+    advanced(wrapped, np.zeros(3), t=0.0)
+    advanced(wrapped, np.ones(3), t=1.0)  # another step: another state stands behind these outputs
     assert not slopes(wrapped, np.ones(3)).any()
-    crossed(wrapped, np.zeros(3), t=1.0)
+    advanced(wrapped, np.zeros(3), t=1.0)
     assert slopes(wrapped, np.ones(3)).any()
     wrapped.start(0.0)
     assert not slopes(wrapped, np.ones(3)).any()
@@ -83,7 +83,7 @@ def test_a_coupled_run_ends_where_exact_jacobians_end() -> None:
     how = cs.Implicit(degree=1, tol=1e-13, corrector=cs.Newton())
     one, two = (cs.simulate(system(wrap), t_end=1.0, method=how, step=0.05) for wrap in (True, False))
     assert one["body.x"] == pytest.approx(two["body.x"], abs=1e-12)
-    assert one.stats.calls["flow"] <= 4 * 20  # a fixed point of factor 0.1 would take 13 crossings a step
+    assert one.stats.calls["flow"] <= 4 * 20  # a fixed point of factor 0.1 would take 13 subsystem steps a step
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_a_coupled_run_ends_where_exact_jacobians_end() -> None:
     ],
 )
 def test_nonsense_is_refused(arguments, sentence: str) -> None:
-    with pytest.raises(cs.SetupError, match=sentence):
+    with pytest.raises(cs.errors.SetupError, match=sentence):
         cs.SecantJacobian(*arguments)
 
 
 def test_a_saved_run_goes_on_with_what_was_learnt_to_the_bit(tmp_path) -> None:
-    """Also the crossings that are repeated to try out rollback, in the first step of the second run, teach nothing."""
+    """Steps that are repeated to test rollback, in the first step of the second run, teach nothing."""
 
     def tank(t, H, x, u, new, y):
         new[0] = y[0] = x[0] + H * (u[0] - np.sqrt(x[0]))

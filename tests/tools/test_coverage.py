@@ -112,11 +112,13 @@ def test_page_lists_counts_tests_and_open_ids(project: Path) -> None:
 
 def test_what_is_shown_elsewhere_is_said_for_a_family_or_for_an_id(project: Path) -> None:
     path = project / "tools" / "checklist.toml"
-    path.write_text(CHECKLIST + '[AA.elsewhere]\nAA-2 = "measured"\n')
+    path.write_text(CHECKLIST + '[AA.elsewhere]\nAA-1 = "in part"\nAA-2 = "measured"\n')
+    marked(project, "@pytest.mark.covers('AA-1')\ndef test_x(): pass\n")
     coverage.main([], root=project)
     page = (project / "docs" / "validation" / "coverage.md").read_text()
-    assert "| one | open | AA-1 |" in page
+    assert "| one | `tests/sub/test_a.py`: `test_x`<br>in part | AA-1 |" in page
     assert "| two | measured | AA-2 |" in page
+    assert "| three | open | BB-1 |" in page
     path.write_text(CHECKLIST.replace("[BB.items]", 'elsewhere = "weighed"\n[BB.items]'))
     assert coverage.read_checklist(path)[1].elsewhere == {"BB-1": "weighed"}
     path.write_text(CHECKLIST + '[BB.elsewhere]\nAA-2 = "measured"\n')

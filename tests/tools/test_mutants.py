@@ -1,12 +1,16 @@
-"""Mistakes on purpose: found in sources, made in a copy, noticed or not; and every room has tests that are there."""
+"""Mistakes on purpose: found in sources, made in a copy, noticed or not; and every area has tests that are there."""
 
 import ast
+import os
+import sys
 from datetime import date
 from pathlib import Path
 
 import pytest
+from tests import processes
+from tools.areas import AREAS, Area, nearest
 from tools.mutations import mutations
-from tools.rooms import ROOMS, Room, nearest
+from tools.reach import Reach
 
 from tools import mutants
 
@@ -36,8 +40,8 @@ def what(source: bytes) -> list[str]:
 def test_one_mistake_at_a_time_and_only_in_formulas():
     assert what(SOURCE) == [
         "1.0 -> 2.0", "if not a: return 0.0 -> pass", "not a -> (a)", "a -> b", "0.0 -> 1.0", "a * b -> -(a * b)",
-        "a -> b", "* -> /", "b -> a",
-        "> -> <=", "> -> >=", "0 -> 1", "- -> +", "1 -> 2",
+        "a * b -> a", "a -> b", "* -> /", "b -> a",
+        "> -> <=", "> -> >=", "0 -> 1", "n - 1 -> n", "- -> +", "1 -> 2",
     ]  # fmt: skip
 
 
@@ -61,13 +65,20 @@ def test_one_mistake_at_a_time_and_only_in_formulas():
         (b"x = f(k=(b))", ["k=(b) -> nothing"]),
         (b"for k in range(n): pass", ["n -> n - 1"]),
         (b"for k in range(m, n): pass", ["n -> n - 1"]),
-        (b"def f(a: int, b: int, c: str): return a + 1", ["a -> b", "+ -> -", "1 -> 2"]),
+        (b"def f(a: int, b: int, c: str): return a + 1", ["a + 1 -> a", "a -> b", "+ -> -", "1 -> 2"]),
         (b"if a:\n    return", ["if a: return -> pass", "a -> not a"]),
-        ("é = 2 + é".encode(), ["2 -> 3", "+ -> -"]),
+        ("é = 2 + é".encode(), ["2 + é -> 2", "2 -> 3", "+ -> -"]),
         (b"x = 1e-12; y = 'a' + b", []),
         (b"def refuse_bad(x):\n    return x + 1", []),
         (b"self.a = b", ["self.a = b -> pass"]),
         (b"f(x)", ["f(x) -> pass"]),
+        (b"x = y.copy()", [".copy() -> nothing"]),
+        (b"x = f(a, b)", ["a, b -> b, a"]),
+        (b"x = isinstance(a, b)", []),
+        (b"x = a * b - c", ["a * b -> a", "a * b - c -> a * b", "* -> /", "- -> +"]),
+        (b"self.reason = 'too long'; print(x); typer.echo(x)", []),
+        (b"LIMIT = 40; LEAST = -0.5; TABLE = (1.0, 2.0)", ["1.0 -> 2.0", "2.0 -> 4.0"]),
+        (b"class A:\n    most: int = 3\n    def f(self):\n        most = 4", ["4 -> 5"]),
     ],
 )
 def test_kinds_of_mistakes(source, expected):
@@ -104,8 +115,8 @@ def tree(tmp_path):
 @pytest.mark.slow
 def test_mistakes_are_noticed_survive_or_never_end(tree, tmp_path):
     """In copies of a tree, which itself is left as it is."""
-    room = Room("room", ("*.py",), ("test_area.py",))
-    chosen = {mutation.what: mutation for _, mutation in mutants.drawn([room], tree, 0, seed=3)}
+    area = Area("area", ("*.py",), ("test_area.py",))
+    chosen = {mutation.what: mutation for _, mutation in mutants.drawn([area], tree, 0, seed=3)}
     bench = mutants.Bench.of(tree, tmp_path / "bench", {})
     tests = (("tests/test_area.py",),)
     assert bench.try_out(chosen["* -> /"], tests) == "tests/test_area.py::test_a"
@@ -129,8 +140,8 @@ def test_c(a): assert area(a, 3.0) == 6.0
 
 @pytest.mark.slow
 def test_what_never_ends_is_noticed(tree, tmp_path, monkeypatch):
-    room = Room("room", ("*.py",), ("test_area.py",))
-    (endless,) = [m for _, m in mutants.drawn([room], tree, 0, seed=3) if m.what == "- -> +"]
+    area = Area("area", ("*.py",), ("test_area.py",))
+    (endless,) = [m for _, m in mutants.drawn([area], tree, 0, seed=3) if m.what == "- -> +"]
     bench = mutants.Bench.of(tree, tmp_path / "bench", {})
     monkeypatch.setattr(mutants, "LIMIT", 1e6)
     assert bench.run("tree", ("tests/test_area.py",), 100.0) == ""
@@ -138,37 +149,84 @@ def test_what_never_ends_is_noticed(tree, tmp_path, monkeypatch):
     assert bench.run("tree", ("tests/test_area.py",), 3.0) == "no end within 3 s"
 
 
-def test_a_sample_can_be_drawn_again_and_takes_from_all_rooms():
-    rooms = ROOMS[:2]
-    first, again, other = (mutants.drawn(rooms, REPOSITORY, 10, seed) for seed in (1, 1, 2))
+def test_a_sample_can_be_drawn_again_and_takes_from_all_lines_alike():
+    areas = AREAS[:2]
+    first, again, other = (mutants.drawn(areas, REPOSITORY, 200, seed) for seed in (1, 1, 2))
     assert first == again != other
-    assert [room.name for room, _ in first] == 5 * [room.name for room in rooms]
-    assert len({(mutation.path, mutation.line) for _, mutation in first}) == 10
+    assert len({(mutation.path, mutation.line) for _, mutation in first}) == 200
+    lines = [len({(m.path, m.line) for _, m in mutants.drawn([area], REPOSITORY, 0, 1)}) for area in areas]
+    expected = 200 * lines[0] / sum(lines)
+    assert abs(sum(area is areas[0] for area, _ in first) - expected) < 25  # four standard deviations
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
-def test_rooms_have_sources_and_tests(room):
-    assert room.files(REPOSITORY)
-    for place in room.tests:
+@pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name)
+def test_areas_have_sources_and_tests(area):
+    assert area.files(REPOSITORY)
+    for place in area.tests:
         assert (REPOSITORY / "tests" / place).exists()
 
 
-def test_every_source_is_in_one_room():
+def test_every_source_is_in_one_area():
     sources = [path for path in (REPOSITORY / "src" / "cosolve").rglob("*.py") if path.name != "__init__.py"]
     assert sorted(path.relative_to(REPOSITORY).as_posix() for path in sources) == sorted(
-        file for room in ROOMS for file in room.files(REPOSITORY)
+        file for area in AREAS for file in area.files(REPOSITORY)
     )
 
 
 def test_nearest_tests_name_what_a_source_defines():
     assert "tests/corrector/test_line_search.py" in nearest(REPOSITORY, "src/cosolve/corrector/line_search.py")
-    assert nearest(REPOSITORY, "src/cosolve/process/network.py", 1) == ("tests/isolated/test_network.py",)
+    assert nearest(REPOSITORY, "src/cosolve/process/network.py", 1) == ("tests/process/isolated/test_network.py",)
+
+
+REACH = """
+import os, subprocess, sys
+import pytest
+from cosolve.area import area, forever
+@pytest.mark.parametrize("a", [1.0, 2.0, 3.0])
+def test_both(a): assert forever(3) == 0 and area(a, 3.0) == 3.0 * a
+def test_one(): assert area(2.0, 3.0) == 6.0
+def test_none(): assert area
+class TestA:
+    def test_it(self): assert area(0.0) == 0.0
+"""
+
+
+def test_who_calls_a_function_is_found_by_running_the_tests(tree):
+    """First the test that calls nothing else; one that is gone since is not asked for."""
+    (tree / "tests" / "test_area.py").write_text(REACH)
+    (tree / "tools").mkdir()
+    (tree / "tools" / "reach.py").write_bytes((REPOSITORY / "tools" / "reach.py").read_bytes())
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tools.reach", "--reach", ".reach.json", "tests"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join((str(tree / "src"), str(tree)))}
+    done = processes.run(command, cwd=tree, env=env)
+    assert "5 passed" in done.stdout, done.stdout  # the first and the last of three cases
+    found = Reach.read(tree)
+    tests = [f"tests/test_area.py::{name}" for name in ("TestA::test_it", "test_one", "test_both")]
+    area = "src/cosolve/area.py"
+    assert found.tests(tree, area, "area", 10.0) == tuple(tests)
+    assert found.tests(tree, area, "forever", 10.0) == (tests[2],)
+    assert found.tests(tree, area, "", 10.0) == tuple(tests)
+    assert found.tests(tree, area, "compiled", 10.0) == tuple(tests)
+    assert found.tests(tree, "src/cosolve/kernel.py", "f", 10.0) == ()
+    (tree / "src/cosolve/area.py").write_text(SOURCE.decode() + "\nfrom cosolve.kernel import f\n")
+    assert found.tests(tree, "src/cosolve/kernel.py", "f", 10.0) == tuple(tests)
+    (tree / "src/cosolve/area.py").write_bytes(SOURCE)
+    slow = Reach(found.called, dict.fromkeys(found.called, 4.0))
+    assert slow.tests(tree, area, "area", 5.0)[0] == tests[0]
+    assert len(slow.tests(tree, area, "area", 5.0)) == 2
+    (tree / "tests" / "test_area.py").write_text(REACH.replace("def test_one", "def test_two"))
+    assert tests[1] not in Reach.read(tree).called
+    whole = Area("area", ("*.py",), ("test_area.py",))
+    mistake = next(m for _, m in mutants.drawn([whole], tree, 0, seed=3) if m.what == "- -> +")
+    others = [*2 * [("tests/test_area.py",)], (area,)]
+    assert mutants.stages(whole, mistake, found, tree) == [(tests[2],), *others]
+    assert mutants.stages(whole, mistake, Reach.read(REPOSITORY / "docs"), tree) == others
 
 
 def test_survivors_are_kept_until_they_are_judged(tree, tmp_path):
-    room = Room("room", ("*.py",), ("test_area.py",))
-    one, two, three, four = (m for _, m in mutants.drawn([room], tree, 4, seed=1))
-    fates = [mutants.Fate(m, "room", "t" if m is one else "", 1.0) for m in (one, two, three, four)]
+    area = Area("area", ("*.py",), ("test_area.py",))
+    one, two, three, four = (m for _, m in mutants.drawn([area], tree, 4, seed=1))
+    fates = [mutants.Fate(m, "area", "t" if m is one else "", 1.0) for m in (one, two, three, four)]
     path = tmp_path / "mutants.toml"
     path.write_text(f"[[judged]]\nmistake = '{two.key}'\nequivalent = 'it is the same'\n")
     for _ in range(2):  # the second time they are there
@@ -180,15 +238,17 @@ def test_survivors_are_kept_until_they_are_judged(tree, tmp_path):
 
 
 def test_the_page_counts_and_judges(tree):
-    room = Room("room", ("*.py",), ("test_area.py",))
-    found = [mutation for _, mutation in mutants.drawn([room], tree, 4, seed=1)]
-    fates = [mutants.Fate(m, "room", noticed, 1.0) for m, noticed in zip(found, ("t", "t", "", ""), strict=True)]
+    area = Area("area", ("*.py",), ("test_area.py",))
+    found = [mutation for _, mutation in mutants.drawn([area], tree, 4, seed=1)]
+    fates = [mutants.Fate(m, "area", noticed, 1.0) for m, noticed in zip(found, ("t", "t", "", ""), strict=True)]
     same = mutants.Judged(found[2].key, equivalent="it is the same")
-    text = mutants.page(fates, {same.mistake: same}, 1, date(2026, 1, 2), first=1)
+    lots = [mutants.Lot(5, "1 January 2026", 10, 6, 2, "by all tests")]
+    text = mutants.page(fates, {same.mistake: same}, 1, date(2026, 1, 2), first=1, lots=lots)
     assert "1 of 4 were noticed (33% without the equivalent ones)" in text
-    assert "| room | 4 | 2 | 1 | 1 | 67% |" in text
+    assert "| area | 4 | 2 | 1 | 1 | 67% |" in text
     assert "it is the same" in text
     assert "02 January 2026" in text
+    assert "| 5 | 1 January 2026 | 10 | 6 | 2 | 75% | by all tests |" in text
 
 
 def test_verdicts_have_a_reason_or_a_test_that_is_there():

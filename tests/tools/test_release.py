@@ -1,11 +1,15 @@
 """`make release-check`: what it takes from the README, which interpreters it finds, and what it builds."""
 
+import re
 import sys
 import tarfile
+import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 
+import cosolve as cs
 from tools import release
 
 
@@ -13,6 +17,14 @@ def test_blocks_of_the_readme_are_what_is_run():
     page = "A number:\n```python\nx = 1\n```\nPrinted:\n```text\n1\n```\n```python\nprint(x)\n```\n"
     assert release.python_blocks(page) == "x = 1\n\nprint(x)\n"
     assert "cs.simulate(" in release.python_blocks((release.ROOT / "README.md").read_text())
+
+
+def test_one_version_everywhere():
+    """Of the package, its metadata, its citation, and the newest section of the changelog that is a release."""
+    project = tomllib.loads((release.ROOT / "pyproject.toml").read_text())["project"]
+    (cited,) = re.findall(r"^version: (.*)$", (release.ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    described = re.findall(r"^## \[(\d.*?)\]", (release.ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert {cs.__version__, project["version"], cited, described[0]} == {cs.__version__}
 
 
 def test_interpreters(tmp_path):
@@ -27,8 +39,8 @@ def test_interpreters(tmp_path):
 
 
 def test_packages_of_extras_and_classifiers():
-    assert {"pytest", "jax", "pythonfmu", "ruff"} <= set(release.extras())
-    assert not {"numpy", "numba", "h5py"} & set(release.extras())
+    assert {"pytest", "jax", "pandas", "ruff"} <= set(release.extras())
+    assert not {"numpy", "numba", "h5py", "pythonfmu", "starlette"} & set(release.extras())
     assert release.unnamed([release.Python("", "3.11.7"), release.Python("", "3.99.0")]) == ["3.99"]
 
 
@@ -45,6 +57,12 @@ def test_wheel_and_sdist_are_whole(tmp_path):
         names = archive.namelist()
     assert "cosolve/_gallery/examples/two_mass/system.toml" in names
     assert "cosolve/py.typed" in names
+    pages = {name.removeprefix("cosolve/_docs/") for name in names if name.startswith("cosolve/_docs/")}
+    docs = release.ROOT / "docs"
+    assert {page for page in pages if page.endswith(".md")} == {
+        path.relative_to(docs).as_posix() for path in docs.rglob("*.md")
+    }
+    assert {Path(page).suffix for page in pages} <= {".md", ".toml"}  # no pictures
     assert not any(name.startswith(("tests", "benchmarks", "conftest")) for name in names)
     assert not any(name.endswith((".nbi", ".nbc", ".pyc", ".so")) for name in names)
     with tarfile.open(sdist) as archive:

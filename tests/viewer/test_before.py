@@ -5,8 +5,8 @@ from typer.testing import CliRunner
 
 import cosolve as cs
 from cosolve.cli import app
-from cosolve.cli.view import _shown
-from cosolve.viewer.before import described
+from cosolve.viewer.command import _shown
+from cosolve.viewer.system_view import described
 
 SYSTEM = """
 [subsystems.tank]
@@ -46,7 +46,7 @@ def test_units_loops_and_methods():
 @pytest.mark.slow
 def test_the_map_agrees_with_the_critical_step(masses):
     """Green below the step at which the method loses stability, red above it; the chosen point is in the map."""
-    limit = cs.critical_step(masses, cs.Jacobi(degree=1))
+    limit = cs.analysis.critical_step(masses, cs.Jacobi(degree=1))
     found = described(masses, cs.Jacobi(degree=1), limit / 2)["map"]
     assert found["methods"][0] == "Jacobi(1)"
     for step, (_, stable) in zip(found["steps"], found["points"][0], strict=True):

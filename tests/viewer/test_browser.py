@@ -1,6 +1,7 @@
 """The page in a real browser: Chromium of the system, driven by Playwright. Long ones are slow: docs/howto-view.md."""
 
 import threading
+import warnings
 from contextlib import contextmanager
 from time import monotonic, process_time, sleep
 
@@ -44,8 +45,8 @@ def test_zoom_cursor_keys_and_two_results_with_their_difference(tab, tmp_path):
         page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 30, steps=3)
         page.mouse.up()
         wait(page, "/from t = 0.(49|50)/.test(document.querySelector('.plot').getAttribute('aria-label'))")
-        page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 30)
-        t = float(page.locator(".note").first.inner_text().removeprefix(" at t = "))
+        page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
+        t = float(page.locator(".note", has_text="at t = ").first.inner_text().removeprefix(" at t = "))
         value = float(page.locator(".chip output").first.inner_text())
         k = int(np.argmin(np.abs(runs[0].t - t)))
         assert value == pytest.approx(runs[0]["one.x"][k], rel=1e-5)  # the value of the row at the cursor
@@ -72,6 +73,30 @@ def test_a_click_on_the_graph_shows_its_signals_and_hostile_names_are_text(tab):
         assert name in page.locator(".edge-text").inner_text()
         page.get_by_role("tab", name="Facts").click()
         assert page.locator("#cosolve img, #cosolve script").count() == 0
+
+
+def test_a_run_that_diverged_ends_its_lines_and_its_compiled_steps_have_no_time(tab):
+    """Values up to 1e300: drawn up to 1e150, as the heading says; the graph is not coloured by time."""
+    growing = cs.Linear([[690.0]], [[1]], [[1]], x0=[1.0], inputs=["u"], outputs=["x"])
+    system = cs.System({"a": growing, "b": cs.Linear([[-1]], [[1]], [[1]], x0=[0.0], inputs=["u"], outputs=["x"])})
+    system.connect("b.x", "a.u")
+    system.set("b.u", 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cs.errors.StabilityWarning)
+        result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=0.001, compiled=True)
+    assert result["a.x"][-1] > 1e290
+    with served(result) as address:
+        page = tab(address)
+        wait(page, DRAWN)
+        end = result.t[np.argmax(result["a.x"] > 1e150)]
+        heading = page.get_by_role("heading", name="a.x").first.inner_text()
+        assert f"(values exceed 1e150 from t = {end:.6g} on)" in heading
+        most = float(label(page).rpartition(" and ")[2])
+        assert 1e148 < most <= 1e150
+        page.get_by_role("tab", name="Coupling").click()
+        ways = page.locator(".tools select option").all_inner_texts()
+        assert "calls per macro step" in ways
+        assert "time spent" not in ways
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(tab, result):
@@ -118,12 +143,14 @@ def wave(t):
     cells = np.array([[k, k + 1, k + 10, k + 9] for row in (0, 9) for k in range(row, row + 8)])
     velocity = np.column_stack([np.sin(places[:, 0] - t), np.full(27, 2.0)])
     points = places + np.array([0, 0.3 * t])
-    return cs.FieldSnapshot(points, {"quad": cells}, {"velocity": velocity}, {"age": np.arange(16.0)})
+    return cs.fields.FieldSnapshot(points, {"quad": cells}, {"velocity": velocity}, {"age": np.arange(16.0)})
 
 
 def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
     """Two snapshots: a wave that has gone on, and points that have moved."""
-    series = cs.read_fields(cs.FieldSeries.write(tmp_path / "flow.vtkhdf", [0.0, 1.0], [wave(0.0), wave(1.0)]))
+    series = cs.fields.read_fields(
+        cs.fields.FieldSeries.write(tmp_path / "flow.vtkhdf", [0.0, 1.0], [wave(0.0), wave(1.0)])
+    )
     with served(series) as address:
         page = tab(address)
         canvas = page.locator(".scene canvas")
@@ -150,7 +177,9 @@ def test_a_field_moves_and_changes_its_colours_with_the_slider(tab, tmp_path):
 
 @pytest.mark.slow
 def test_fields_in_a_report_that_was_opened_from_the_disk(tab, tmp_path, result):
-    files = [cs.FieldSeries.write(tmp_path / f"{k}.vtkhdf", [0.0, 1.0], [wave(k), wave(k + 1.0)]) for k in (0, 5)]
+    files = [
+        cs.fields.FieldSeries.write(tmp_path / f"{k}.vtkhdf", [0.0, 1.0], [wave(k), wave(k + 1.0)]) for k in (0, 5)
+    ]
     report = cs.write_report(result, tmp_path / "report.html", fields=files)
     for file in files:
         file.unlink()  # the report needs them no more
@@ -200,10 +229,10 @@ def test_a_run_is_paused_stepped_changed_and_stopped_with_two_pages_of_which_one
     tab.allow(*ENDED)  # the page may ask once more when the run and its server have ended
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system, found = cs.System({"tank": tank}), {}
-    system.set("tank.q", cs.Dial(0.0, low=-5.0, high=5.0))
+    system.set("tank.q", cs.TunableInput(0.0, low=-5.0, high=5.0))
 
     def run():
-        found["result"] = cs.simulate(system, t_end=1e4, method=cs.Jacobi(), step=0.01, live=live, pace=5.0)
+        found["result"] = cs.simulate(system, t_end=1e4, method=cs.Jacobi(), step=0.01, observers=[live], pace=5.0)
 
     with cs.Live(open_browser=False, told=None, states=tmp_path) as live:
         thread = threading.Thread(target=run, daemon=True)
@@ -241,10 +270,10 @@ def test_a_system_and_a_file_with_errors(tab, tmp_path):
         page.get_by_role("tab", name="Advice and stability").click()
         page.get_by_role("heading", name="Stability over step and method").wait_for()
         assert page.locator(".map .point").count() == 1
-    from cosolve.viewer.exhibition import Exhibition
-    from cosolve.viewer.hosting import serve
+    from cosolve.viewer.host import serve
+    from cosolve.viewer.viewer_session import ViewerSession
 
-    server = serve(Exhibition(problem="'a.toml', line 3: <b>no</b>"), open_browser=False, told=None)
+    server = serve(ViewerSession(problem="'a.toml', line 3: <b>no</b>"), open_browser=False, told=None)
     try:
         assert tab(server.address).locator(".problem").inner_text() == "'a.toml', line 3: <b>no</b>"
     finally:
@@ -312,10 +341,10 @@ def test_a_run_of_a_minute_at_a_thousand_steps_a_second(tab):
     tab.allow(*ENDED)  # the page may ask once more when the run and its server have ended
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system, found = cs.System({"tank": tank}), {}
-    system.set("tank.q", cs.Dial(0.0))
+    system.set("tank.q", cs.TunableInput(0.0))
 
     def run():
-        found["result"] = cs.simulate(system, t_end=60.0, method=cs.Jacobi(), step=1e-3, live=live, pace=1.0)
+        found["result"] = cs.simulate(system, t_end=60.0, method=cs.Jacobi(), step=1e-3, observers=[live], pace=1.0)
 
     with cs.Live(open_browser=False, told=None) as live:
         thread = threading.Thread(target=run, daemon=True)

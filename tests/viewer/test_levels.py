@@ -7,9 +7,9 @@ import pytest
 
 import cosolve as cs
 from cosolve.result import Channel
-from cosolve.viewer.exhibit import Exhibit
-from cosolve.viewer.growing import Growing
+from cosolve.viewer.growing_series import GrowingSeries
 from cosolve.viewer.levels import Levels
+from cosolve.viewer.result_view import ResultView
 from cosolve.viewer.signals import STEPS, Signals
 
 
@@ -51,18 +51,18 @@ def test_nan_does_not_hide_a_peak():
 
 
 def test_a_file_is_shown_as_the_memory_is(result, tmp_path):
-    exhibits = [Exhibit(one, "") for one in (result, cs.load_result(result.save(tmp_path / "run.h5")))]
-    for signal in exhibits[0].signals.all:
-        one, other = (exhibit.window([signal.id], 0.0, 2.0, 50) for exhibit in exhibits)
+    result_views = [ResultView(one, "") for one in (result, cs.load_result(result.save(tmp_path / "run.h5")))]
+    for signal in result_views[0].signals.all:
+        one, other = (result_view.window([signal.id], 0.0, 2.0, 50) for result_view in result_views)
         np.testing.assert_array_equal(one.slots.low, other.slots.low)
         assert one.frame() == other.frame()
 
 
 def test_a_negative_factor_turns_lowest_into_highest(result):
     """`two.f` is minus the coupling variable `spring`."""
-    exhibit = Exhibit(result, "")
-    spring, force = (exhibit.signals.by_name[name].id for name in ("spring", "two.f"))
-    both = exhibit.window([spring, force], 0.0, 2.0, 20).slots
+    result_view = ResultView(result, "")
+    spring, force = (result_view.signals.by_name[name].id for name in ("spring", "two.f"))
+    both = result_view.window([spring, force], 0.0, 2.0, 20).slots
     assert not both.raw
     np.testing.assert_array_equal(both.low[:, 1], -both.high[:, 0])
 
@@ -71,7 +71,7 @@ def test_a_negative_factor_turns_lowest_into_highest(result):
 def test_a_run_of_any_length_fits_and_keeps_its_peaks(chunk):
     """12 000 rows in room for 64: a peak of one row is there to the end, early or late."""
     signals = Signals({"a.x": Channel("y", (0,), True)}, ["a"])
-    growing = Growing(signals, (1, 0, 1), most_rows=64)
+    growing = GrowingSeries(signals, (1, 0, 1), most_rows=64)
     values = np.sin(np.arange(12_000.0))
     values[[3, 6_001, 11_999]] = [5.0, -6.0, 7.0]
     rest = dict.fromkeys((*STEPS, "seconds", "calls"), 0.0)
@@ -95,7 +95,7 @@ def test_steps_look_the_same_however_they_come(sizes):
     chance = np.random.default_rng(5)
     values, effort = chance.standard_normal((4000, 3)), chance.integers(0, 9, 4000)
     signals = Signals({"a.x": Channel("y", (0,), True), "b.u": Channel("z", (0,), True)}, ["a", "b"])
-    growing = Growing(signals, (2, 1, 2), most_rows=8000)
+    growing = GrowingSeries(signals, (2, 1, 2), most_rows=8000)
     at, k = 0, 0
     while at < 4000:
         rows = slice(at, min(4000, at + sizes[k % len(sizes)]))
@@ -115,14 +115,14 @@ def test_steps_look_the_same_however_they_come(sizes):
 
 def test_a_difference_needs_no_common_grid(masses):
     fine, coarse = (cs.simulate(masses, t_end=1.0, method=cs.Jacobi(degree=2), step=H) for H in (0.005, 0.02))
-    from cosolve.viewer.exhibit import Difference
+    from cosolve.viewer.result_view import Difference
 
-    one, other = Exhibit(fine, "fine"), Exhibit(coarse, "coarse")
+    one, other = ResultView(fine, "fine"), ResultView(coarse, "coarse")
     address = one.signals.by_name["two.x"].id
     window = Difference(one, other, address).window(0.0, 1.0, 5000)
     expected = fine["two.x"] - np.interp(fine.t, coarse.t, coarse["two.x"])
     np.testing.assert_allclose(window.slots.low.ravel(), expected, atol=1e-14)
-    with pytest.raises(cs.SetupError, match=r"'coarse' has no 'corrections'"):
+    with pytest.raises(cs.errors.SetupError, match=r"'coarse' has no 'corrections'"):
         Difference(one, other, next(s.id for s in one.signals.all if s.name == "corrections"))
 
 
@@ -146,9 +146,9 @@ def test_times_of_a_long_run_are_found_without_keeping_them_all(monkeypatch, cou
     assert sum(reads) <= 128
 
 
-def test_where_nobody_looks_steps_do_not_pile_up():
+def test_where_no_page_looks_steps_do_not_pile_up():
     """A run of many single steps whose page was closed: what waits to be looked at stays bounded."""
-    growing = Growing(Signals({"a.x": Channel("y", (0,), True)}, ["a"]), (1, 0, 1), most_rows=64)
+    growing = GrowingSeries(Signals({"a.x": Channel("y", (0,), True)}, ["a"]), (1, 0, 1), most_rows=64)
     rest = dict.fromkeys((*STEPS, "seconds", "calls"), 0.0) | {"y": np.ones((1, 1)), "z": np.zeros((1, 0))}
     for k in range(20_000):
         growing.put(SimpleNamespace(t=np.array([float(k)]), **rest))

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from tests.viewer.conftest import make_masses
 
 import cosolve as cs
-from cosolve.viewer.exhibition import Exhibition
 from cosolve.viewer.server import application
+from cosolve.viewer.viewer_session import ViewerSession
 
 METHOD = cs.SemiImplicit(degree=1)
 
@@ -30,17 +30,17 @@ class Ordered(Quiet):
         super().__init__(**more)
         self.wanted, self.allowed = list(orders), []
 
-    def allow(self, run):
+    def limit(self, run):
         while self.wanted and self.wanted[0][0] <= self._steps:
             self.order(self.wanted.pop(0)[1])
-        self.allowed.append(super().allow(run))
+        self.allowed.append(super().limit(run))
         return self.allowed[-1]
 
 
 def dialled(value=0.0):
     tank = cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["q"], outputs=["h"])
     system = cs.System({"tank": tank})
-    system.set("tank.q", cs.Dial(value, low=-5.0, high=5.0))
+    system.set("tank.q", cs.TunableInput(value, low=-5.0, high=5.0))
     return system
 
 
@@ -62,7 +62,7 @@ def test_a_watched_run_gives_the_same_bits(options, tmp_path):
     alone = cs.simulate(system, t_end=5.0, method=METHOD, step=0.01, **options)
     for save in (None, tmp_path / "run.h5"):
         live = Quiet()
-        watched = cs.simulate(system, t_end=5.0, method=METHOD, step=0.01, live=live, save=save, **options)
+        watched = cs.simulate(system, t_end=5.0, method=METHOD, step=0.01, observers=[live], save=save, **options)
         np.testing.assert_array_equal(watched.column("y"), alone.column("y"))
         np.testing.assert_array_equal(watched.column("z"), alone.column("z"))
         state = live.state()
@@ -77,7 +77,7 @@ def test_a_watched_run_gives_the_same_bits(options, tmp_path):
 
 def test_steps_are_seen_as_they_are_recorded(masses):
     live = Quiet()
-    result = cs.simulate(masses, t_end=1.0, method=cs.Implicit(degree=1), step=cs.Adaptive(rtol=1e-4), live=live)
+    result = cs.simulate(masses, t_end=1.0, method=cs.Implicit(degree=1), step=cs.Adaptive(rtol=1e-4), observers=[live])
     ids = {s.name: s.id for s in live.growing.signals.all if s.group == "steps"}
     live.state()
     for name, column in (("macro step H", "H"), ("residual left", "residual"), ("rejected attempts", "rejected")):
@@ -88,7 +88,7 @@ def test_steps_are_seen_as_they_are_recorded(masses):
 def test_stop_keeps_the_result(masses, tmp_path):
     live = Ordered((30, {"do": "stop"}))
     result = cs.simulate(
-        masses, t_end=50.0, method=METHOD, step=0.01, live=live, save=tmp_path / "run.h5", compiled=False
+        masses, t_end=50.0, method=METHOD, step=0.01, observers=[live], save=tmp_path / "run.h5", compiled=False
     )
     assert result.finished
     assert 30 <= result.stats.steps < 5000
@@ -101,7 +101,7 @@ def test_a_stopped_run_that_keeps_states_can_be_resumed(masses, tmp_path):
     """`state_every` leaves a state behind for a run that was stopped, as for one that was killed."""
     path, other = tmp_path / "run.h5", make_masses()
     options = {"t_end": 3.0, "method": METHOD, "step": 0.01, "compiled": False}
-    cs.simulate(masses, **options, live=Ordered((100, {"do": "stop"})), save=path, state_every=10)
+    cs.simulate(masses, **options, observers=[Ordered((100, {"do": "stop"}))], save=path, state_every=10)
     assert path.with_name("run.h5.state").exists()
     whole = cs.simulate(other, **options)
     resumed = cs.resume(path, make_masses())
@@ -115,38 +115,38 @@ def test_pause_single_steps_and_go(masses):
     live.wanted.insert(0, (0, {"do": "go"}))
     live.wanted.insert(1, (1, {"do": "pause"}))
     live.wanted[2:2] = [(k, {"do": "step"}) for k in range(1, 10)]
-    result = cs.simulate(masses, t_end=1.0, method=METHOD, step=0.01, live=live, pace=cs.Pace(1e9))
+    result = cs.simulate(masses, t_end=1.0, method=METHOD, step=0.01, observers=[live], pace=cs.Pace(1e9))
     assert result.stats.steps == 100
     assert live.allowed.count(1) == 12  # one at a time, where it was asked for
 
 
 def test_a_paused_run_goes_on_when_the_last_page_is_closed(masses, monkeypatch):
-    monkeypatch.setattr("cosolve.viewer.live._NOBODY", 0.0)
+    monkeypatch.setattr("cosolve.viewer.live._UNUSED", 0.0)
     live = Quiet(paused=True)
     live.arrived()
     live.left()
-    assert len(cs.simulate(masses, t_end=0.1, method=METHOD, step=0.01, live=live).t) == 11
-    assert live.state()["news"] == ["nobody is watching any more, so the run goes on"]
+    assert len(cs.simulate(masses, t_end=0.1, method=METHOD, step=0.01, observers=[live]).t) == 11
+    assert live.state()["news"] == ["the last page was closed, so the run goes on"]
 
 
 def test_a_dial_is_turned_at_a_macro_point_and_written_down():
     live = Ordered((50, {"do": "set", "name": "tank.q", "value": 2.0}))
     system = dialled()
-    result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.01, live=live, pace=cs.Pace(1e9))
+    result = cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.01, observers=[live], pace=cs.Pace(1e9))
     ((t, name, value),) = result.stats.changed
     assert (t, name, value) == (0.5, "tank.q", 2.0)
     assert "changed at t = 0.5: tank.q = 2.0" in str(result.stats)
     np.testing.assert_array_equal(result["tank.q"], np.where(result.t > 0.5, 2.0, 0.0))
     exact = np.where(result.t < 0.5, np.exp(-result.t), 2 + (np.exp(-0.5) - 2) * np.exp(0.5 - result.t))
     np.testing.assert_allclose(result["tank.h"], exact, atol=1e-6)
-    again = cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.01, live=Quiet())
+    again = cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.01, observers=[Quiet()])
     assert not again["tank.q"].any()  # the next run begins with the first value
 
 
 def test_the_change_is_in_the_file(tmp_path):
     live = Ordered((50, {"do": "set", "name": "tank.q", "value": 2.0}))
     run = {"t_end": 1.0, "method": cs.Jacobi(), "step": 0.01, "pace": cs.Pace(1e9)}
-    cs.simulate(dialled(), **run, live=live, save=tmp_path / "run.h5")
+    cs.simulate(dialled(), **run, observers=[live], save=tmp_path / "run.h5")
     assert cs.load_result(tmp_path / "run.h5").stats.changed == [[0.5, "tank.q", 2.0]]
 
 
@@ -156,16 +156,16 @@ def test_the_change_is_in_the_file(tmp_path):
         ({"do": "set", "name": "tank.q", "value": 9.0}, "between -5 and 5 is expected, not 9.0"),
         ({"do": "set", "name": "tank.q", "value": "2"}, "a number is expected, not '2'"),
         ({"do": "set", "name": "tank.q", "value": float("nan")}, "between -5 and 5"),
-        ({"do": "set", "name": "tank.h", "value": 1.0}, "no input held by a Dial and no tunable parameter"),
-        ({"do": "set", "name": "__class__", "value": 1.0}, "no input held by a Dial"),
+        ({"do": "set", "name": "tank.h", "value": 1.0}, "no input held by a TunableInput and no tunable parameter"),
+        ({"do": "set", "name": "__class__", "value": 1.0}, "no input held by a TunableInput"),
         ({"do": "save", "path": "/etc/passwd"}, "saved to"),
-        ({"do": "exec"}, "nothing a run can do"),
-        ({}, "nothing a run can do"),
+        ({"do": "exec"}, "unknown command"),
+        ({}, "unknown command"),
     ],
 )
 def test_orders_that_make_no_sense_do_nothing_to_the_run(order, said, tmp_path):
     live = Ordered((0, order), states=tmp_path)
-    result = cs.simulate(dialled(), t_end=0.1, method=cs.Jacobi(), step=0.01, live=live)
+    result = cs.simulate(dialled(), t_end=0.1, method=cs.Jacobi(), step=0.01, observers=[live])
     assert len(result.t) == 11
     assert not result.stats.changed
     assert said in live.state()["news"][-1]
@@ -180,7 +180,7 @@ def test_a_tunable_parameter_of_an_fmu_is_changed_from_the_page(name):
     system.set("m.f", 1.0)
     settings = {"t_end": 0.1, "method": cs.Jacobi(0), "step": 0.01, "pace": cs.Pace(1e9)}  # one step at a time
     live = Ordered((5, {"do": "set", "name": "m.m", "value": 2.0}))
-    run = cs.simulate(system, **settings, live=live)
+    run = cs.simulate(system, **settings, observers=[live])
     assert run["m.v"][[5, -1]] == pytest.approx([0.05, 0.075], rel=1e-9)
     assert run.stats.changed == [[pytest.approx(0.05), "m.m", 2.0]]
     assert {"name": "m.m", "value": 2.0} in [{k: one[k] for k in ("name", "value")} for one in live.state()["tunable"]]
@@ -190,7 +190,7 @@ def test_a_tunable_parameter_of_an_fmu_is_changed_from_the_page(name):
 def test_a_saved_state_is_gone_on_from(masses, tmp_path):
     live = Ordered((40, {"do": "save"}), states=tmp_path)
     run = {"t_end": 1.0, "method": METHOD, "step": 0.01}
-    whole = cs.simulate(masses, **run, live=live, pace=cs.Pace(1e9))
+    whole = cs.simulate(masses, **run, observers=[live], pace=cs.Pace(1e9))
     (state,) = tmp_path.glob("run-40.state")
     rest = cs.simulate(make_masses(), **run, resume=state)
     assert rest.t[0] == 0.4
@@ -205,8 +205,8 @@ def test_a_failure_ends_the_watching_with_its_sentence():
 
     system = cs.System({"tank": cs.Ode(grow, lambda t, x, u: x, x0=[1.0], inputs=[], outputs=["h"])})
     live = Quiet()
-    with pytest.raises(cs.SimulationError, match="the tank burst"):
-        cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.1, live=live)
+    with pytest.raises(cs.errors.SimulationError, match="the tank burst"):
+        cs.simulate(system, t_end=1.0, method=cs.Jacobi(), step=0.1, observers=[live])
     assert "the tank burst" in live.state()["ended"]
     assert live.about()["verdict"]["level"] == "bad"
 
@@ -214,12 +214,12 @@ def test_a_failure_ends_the_watching_with_its_sentence():
 def test_two_watchers_over_the_socket(masses):
     """Both see the run; one pauses it, the other lets it go on; both closed in the middle do no harm."""
     live = Quiet(paused=True)
-    app = application(Exhibition(live=live), "secret", None)
+    app = application(ViewerSession(live=live), "secret", None)
     page, origin = TestClient(app, base_url="http://here"), {"Origin": "http://here"}
     found = {}
 
     def run():
-        found["result"] = cs.simulate(masses, t_end=1.0, method=METHOD, step=0.01, live=live)
+        found["result"] = cs.simulate(masses, t_end=1.0, method=METHOD, step=0.01, observers=[live])
 
     def until(socket, wanted):
         end = monotonic() + 30.0
@@ -251,9 +251,9 @@ def test_two_watchers_over_the_socket(masses):
     assert not page.get("/secret/about").json()["results"][0]["live"]  # the whole result now
 
 
-def test_wait_comes_back_at_once_where_nobody_looked(masses):
+def test_wait_comes_back_at_once_where_no_page_looked(masses):
     live = Quiet()
-    cs.simulate(masses, t_end=0.1, method=METHOD, step=0.01, live=live)
+    cs.simulate(masses, t_end=0.1, method=METHOD, step=0.01, observers=[live])
     live.wait()
     assert not live.ever_watched
 

@@ -37,8 +37,8 @@ FIELDS = """\
 import numpy as np
 def rising(t):
     corners = np.array([[0.0, t], [2.0, t], [2.0, 1.0 + t], [0.0, 1.0 + t]])
-    return cs.FieldSnapshot(corners, {"quad": np.array([[0, 1, 2, 3]])}, {"p": np.arange(4.0) + t})
-series = cs.read_fields(cs.FieldSeries.write("rising.vtkhdf", [0.0, 0.5], [rising(0.0), rising(0.5)]))"""
+    return cs.fields.FieldSnapshot(corners, {"quad": np.array([[0, 1, 2, 3]])}, {"p": np.arange(4.0) + t})
+series = cs.fields.read_fields(cs.fields.FieldSeries.write("rising.vtkhdf", [0.0, 0.5], [rising(0.0), rising(0.5)]))"""
 
 #: Pixels of a chart that are neither transparent nor of the most frequent colour.
 INK = """(plot) => {
@@ -50,7 +50,7 @@ INK = """(plot) => {
 
 @contextmanager
 def serving(command, folder, log, path):
-    """A server of notebooks in a folder, which knows no settings of whoever runs this; gives its address."""
+    """A server of notebooks in a folder, which knows no settings of the user; gives its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -114,7 +114,7 @@ def moved(page):
 
 
 def pictured(page, name):
-    """For whoever wants to see it: `COSOLVE_PICTURES` names a folder."""
+    """Pictures: `COSOLVE_PICTURES` names a folder."""
     if "COSOLVE_PICTURES" in os.environ:
         page.screenshot(path=os.path.join(os.environ["COSOLVE_PICTURES"], f"{name}.png"))
 

@@ -2,6 +2,8 @@
 
 import json
 import struct
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -10,22 +12,22 @@ from starlette.websockets import WebSocketDisconnect
 from tests.viewer.conftest import make_masses
 
 import cosolve as cs
-from cosolve.viewer.exhibit import Exhibit
-from cosolve.viewer.exhibition import Exhibition
-from cosolve.viewer.hosting import serve
+from cosolve.viewer.host import serve
+from cosolve.viewer.result_view import ResultView
 from cosolve.viewer.server import application
+from cosolve.viewer.viewer_session import ViewerSession
 
 HOST = "127.0.0.1:8765"
 
 
-def client(exhibition, **more):
-    app = application(exhibition, "secret", frozenset({HOST, "localhost:8765"}))
+def client(session, **more):
+    app = application(session, "secret", frozenset({HOST, "localhost:8765"}))
     return TestClient(app, base_url=f"http://{HOST}", **more)
 
 
 @pytest.fixture
 def page(result):
-    return client(Exhibition([Exhibit(result, "run.h5")]))
+    return client(ViewerSession([ResultView(result, "run.h5")]))
 
 
 def read(frame):
@@ -51,10 +53,28 @@ def test_page_script_and_style(page):
 @pytest.mark.parametrize(
     "path", ["/", "/about", "/wrong/about", "/secre/about", "/secrets/about", "//about", "/s\u00e9cret/"]
 )
-def test_without_the_token_nobody_comes_in(page, path):
+def test_without_the_token_every_request_is_refused(page, path):
     answer = page.get(path)
     assert answer.status_code == 403
     assert "spring" not in answer.text
+
+
+def test_the_server_says_little_and_takes_only_get(result):
+    """Who looks from outside learns neither what serves the page nor its version, and no answer is kept."""
+    shown = cs.view(result, open_browser=False, told=None)
+    try:
+        address = urlsplit(shown.address)
+        link = HTTPConnection(address.hostname, address.port, timeout=60)
+        for method, status in (("GET", 200), ("POST", 405), ("PUT", 405), ("DELETE", 405), ("TRACE", 405)):
+            link.request(method, f"{address.path}about")
+            answer = link.getresponse()
+            answer.read()
+            assert answer.status == status
+            assert answer.headers["cache-control"] == "no-store"
+            assert answer.headers["server"] is None
+        link.close()
+    finally:
+        shown.close()
 
 
 def test_other_names_and_other_pages_are_turned_away(page):
@@ -125,7 +145,7 @@ HOSTILE = "<script>alert(1)</script>\"'&</script><img src=x onerror=alert(2)>"
 def test_hostile_names_travel_as_json_text_only(tmp_path):
     system = make_masses(HOSTILE.replace(".", ""))
     result = cs.simulate(system, t_end=0.1, method=cs.Jacobi(), step=0.01)
-    page = client(Exhibition([Exhibit(result, HOSTILE)]))
+    page = client(ViewerSession([ResultView(result, HOSTILE)]))
     assert "alert" not in page.get("/secret/").text
     answer = page.get("/secret/about")
     assert answer.headers["content-type"] == "application/json"
@@ -137,13 +157,13 @@ def test_a_file_that_was_cut(result, tmp_path):
     path = result.save(tmp_path / "run.h5")
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
-    with pytest.raises(cs.OutputFileError, match=r"'.*run.h5' cannot be read"):
+    with pytest.raises(cs.errors.OutputFileError, match=r"'.*run.h5' cannot be read"):
         cs.view(path, open_browser=False, told=None)
 
 
 def test_a_file_that_is_cut_while_it_is_looked_at(result, tmp_path):
     path = result.save(tmp_path / "run.h5")
-    page = client(Exhibition([Exhibit(cs.load_result(path), "run.h5")]))
+    page = client(ViewerSession([ResultView(cs.load_result(path), "run.h5")]))
     page.get("/secret/about")
     path.write_bytes(path.read_bytes()[:3000])
     answer = page.get("/secret/series?ids=0&t0=0&t1=1")
@@ -159,12 +179,12 @@ def test_a_result_of_another_version(result, tmp_path):
         outcome = json.loads(bytes(file["outcome"][:]))
         outcome["stats"]["counted_by_a_later_version"] = 3
         text = np.frombuffer(json.dumps(outcome).encode(), np.uint8)
-        file["outcome"].resize((len(text),))
-        file["outcome"][:] = text
+        del file["outcome"]
+        file["outcome"] = text
     assert cs.load_result(path).stats.steps == 200  # what it does not know is left out
     with h5py.File(path, "r+") as file:
-        file.attrs["format"] = "cosolve result 9"
-    with pytest.raises(cs.OutputFileError, match=r"is a 'cosolve result 9', but this version reads"):
+        file.attrs["format"] = np.bytes_("cosolve result 9")
+    with pytest.raises(cs.errors.OutputFileError, match=r"is a 'cosolve result 9', but this version reads"):
         cs.view(path, open_browser=False, told=None)
 
 
@@ -172,8 +192,8 @@ def test_a_port_in_use_is_said(result):
     with_port = cs.view(result, open_browser=False, told=None)
     try:
         port = int(with_port.address.split(":")[2].split("/")[0])
-        with pytest.raises(cs.SetupError, match=rf"port {port}: Address already in use; choose another port"):
-            serve(Exhibition(), port=port, open_browser=False, told=None)
+        with pytest.raises(cs.errors.SetupError, match=rf"port {port}: Address already in use; choose another port"):
+            serve(ViewerSession(), port=port, open_browser=False, told=None)
     finally:
         with_port.close()
 
@@ -186,6 +206,26 @@ def test_without_a_browser_the_address_is_printed(result, monkeypatch):
     assert told == [f"view    {page.address}", "no browser was found here: open the address above yourself"]
 
 
+def test_waiting_for_the_page_to_be_closed_takes_no_processor_time(result, monkeypatch):
+    """It sleeps in `join`, and looks again now and then, so that Ctrl-C is heard."""
+    page, joined = cs.view(result, open_browser=False, told=None), []
+
+    class Thread:
+        def is_alive(self):
+            assert len(joined) == looks.pop(0), "it looks again without having slept"
+            return len(joined) < 3
+
+        def join(self, timeout):
+            joined.append(timeout)
+
+    looks = [0, 1, 2, 3]
+    with monkeypatch.context() as patch:
+        patch.setattr(page, "_thread", Thread())
+        page.wait()
+    page.close()
+    assert max(joined) <= 1.0
+
+
 def test_every_page_has_its_own_token(result):
     pages = [cs.view(result, open_browser=False, told=None) for _ in range(2)]
     for page in pages:
@@ -193,12 +233,6 @@ def test_every_page_has_its_own_token(result):
     tokens = {page.address.split("/")[3] for page in pages}
     assert len(tokens) == 2
     assert all(len(token) >= 20 for token in tokens)
-
-
-def test_without_the_extra_it_says_what_to_install(result, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
-    with pytest.raises(cs.SetupError, match=r"needs 'uvicorn', which is not installed; pip install .cosolve\[view\]"):
-        cs.view(result, told=None)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +247,6 @@ def test_a_result_that_was_cut_is_one_sentence(result, tmp_path):
     data = result.save(tmp_path / "run.h5").read_bytes()
     (tmp_path / "run.h5").write_bytes(data[: len(data) // 2])
     with pytest.raises(
-        cs.OutputFileError, match=r"^'[^']*run.h5' cannot be read: it was cut off after \d+ of \d+ bytes"
+        cs.errors.OutputFileError, match=r"^'[^']*run.h5' cannot be read: it was cut off after \d+ of \d+ bytes"
     ):
         cs.view(tmp_path / "run.h5", open_browser=False, told=None)

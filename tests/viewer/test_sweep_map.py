@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.viewer.exhibition import Exhibition
 from cosolve.viewer.sweep_map import SweepMap, read_sweep
-from cosolve.viewer.viewing import exhibition_of
+from cosolve.viewer.viewer_session import ViewerSession
+from cosolve.viewer.viewing import session_of
 from cosolve.viewer.widget import answer
 
 
@@ -52,10 +52,10 @@ def test_rows_are_points_and_files_are_sweeps(found, tmp_path):
     found.to_netcdf(tmp_path / "sweep.nc", engine="h5netcdf")
     again = read_sweep(tmp_path / "sweep.nc")
     assert again.map("a.h", "rate", "level", {}) == SweepMap(found, "").map("a.h", "rate", "level", {})
-    with pytest.raises(cs.SetupError, match="one sweep at a time"):
-        exhibition_of((found, found), None, None)
+    with pytest.raises(cs.errors.SetupError, match="one sweep at a time"):
+        session_of((found, found), None, None)
     (tmp_path / "no.nc").write_text("no")
-    with pytest.raises(cs.SetupError, match=r"'.*no\.nc' cannot be read as a netCDF file"):
+    with pytest.raises(cs.errors.OutputFileError, match=r"'.*no\.nc' is not an HDF5 file"):
         read_sweep(tmp_path / "no.nc")
 
 
@@ -70,12 +70,12 @@ def test_rows_are_points_and_files_are_sweeps(found, tmp_path):
     ],
 )
 def test_foolish_questions_get_a_sentence(found, question, said):
-    reply, _ = answer(Exhibition(sweep=SweepMap(found, "tank")), {"id": 1} | question)
+    reply, _ = answer(ViewerSession(sweep=SweepMap(found, "tank")), {"id": 1} | question)
     assert said in reply.get("problem", "")
 
 
 def test_without_a_sweep(result):
-    from cosolve.viewer.exhibit import Exhibit
+    from cosolve.viewer.result_view import ResultView
 
-    reply, _ = answer(Exhibition([Exhibit(result, "")]), {"id": 1, "ask": "cell", "at": {}})
+    reply, _ = answer(ViewerSession([ResultView(result, "")]), {"id": 1, "ask": "cell", "at": {}})
     assert reply["problem"] == "no sweep is shown here"

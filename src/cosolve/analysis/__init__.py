@@ -1,33 +1,37 @@
 """Before and after a run: structure, stability, advice, convergence."""
 
-from cosolve.analysis.advice import Advice, check
+from cosolve.accuracy.amplification import AmplificationMatrix
+from cosolve.analysis.advice import Advice
 from cosolve.analysis.black_box import estimate_stability
-from cosolve.analysis.convergence import Convergence, convergence, local_values, nrmse, slope, wrmse
+from cosolve.analysis.convergence import Convergence, convergence, convergence_order, local_reference, nrmse, wrmse
+from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.linearisation import compare_linearisation
-from cosolve.analysis.order import OrderEstimate, observed_order, order_estimate
-from cosolve.analysis.stability import critical_step, macro_map, spectral_radius, stability_map
+from cosolve.analysis.order import OrderEstimate, order_estimate
+from cosolve.analysis.stability import amplification_matrix, critical_step, spectral_radius, stability_map
 from cosolve.analysis.structure import CouplingStructure, coupling_structure
-from cosolve.run.step_map import MacroMap
+from cosolve.corrector import optimal_factor
+from cosolve.engine.native import why_not_compiled
 
 __all__ = [
     "Advice",
+    "AmplificationMatrix",
     "Convergence",
     "CouplingStructure",
-    "MacroMap",
     "OrderEstimate",
-    "check",
+    "amplification_matrix",
+    "check_jacobians",
     "compare_linearisation",
     "convergence",
+    "convergence_order",
     "coupling_structure",
     "critical_step",
     "estimate_stability",
-    "local_values",
-    "macro_map",
+    "local_reference",
     "nrmse",
-    "observed_order",
+    "optimal_factor",
     "order_estimate",
-    "slope",
     "spectral_radius",
     "stability_map",
+    "why_not_compiled",
     "wrmse",
 ]

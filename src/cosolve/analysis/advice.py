@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Literal
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from cosolve.analysis.black_box import estimate_stability, hides_state, limit_below, trials_of
+from cosolve.accuracy.budget import Budget
+from cosolve.accuracy.disturbed import LEAST, MOST_STEPS, Estimate, Trials, estimate
+from cosolve.analysis.black_box import hides_state, limit_below, trials_of
 from cosolve.analysis.jacobians import check_jacobians
-from cosolve.analysis.modes import wrong_modes
-from cosolve.analysis.stability import critical_step, growth_of_model, macro_map
+from cosolve.analysis.modes import fastest_turns, wrong_modes
+from cosolve.analysis.stability import amplification_matrix, critical_step, growth_of_model, rates_in_short_steps
 from cosolve.analysis.structure import CouplingStructure, coupling_structure
+from cosolve.basics.error_location import raised_at
 from cosolve.basics.wording import listed
-from cosolve.engine.readable.instant import MOST, equations_of, rows_of
-from cosolve.engine.readable.machine import bind
-from cosolve.engine.readable.self_check import NoWayBack, Repeated, same_outputs
-from cosolve.engine.readable.serial import serial_note
+from cosolve.engine.python.executor import bind
+from cosolve.engine.python.instant import MOST, equations_of, rows_of
+from cosolve.engine.python.self_check import Repeated, RollbackMismatch, same_outputs
+from cosolve.engine.python.serial import serial_note
 from cosolve.errors import (
     ConvergenceError,
     CosolveError,
@@ -29,11 +34,10 @@ from cosolve.errors import (
 )
 from cosolve.interface import System
 from cosolve.interface.system import refuse_no_system
-from cosolve.method import DynamicStatic, GaussSeidel, Implicit, Jacobi, Method, SemiImplicit, Window
-from cosolve.method.named import MethodLike, as_method
-from cosolve.run.disturbed import estimate
-from cosolve.run.ownership import trial_crew
+from cosolve.method import Method, Window
+from cosolve.method.named import MethodLike, as_method, method_classes, proposals
 from cosolve.signal import History
+from cosolve.state.ownership import trial_caller
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -42,46 +46,100 @@ Level = Literal["good", "note", "warning", "error"]
 #: Larger interfaces and states are not analysed unasked: the map is dense and costs one macro step per column.
 _LARGEST_MAP = 400
 
+#: Other methods that are named, at most.
+_SHOWN = 5
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One remark: `code` for programs, `text` for people."""
+    """One remark of `check`.
+
+    Parameters
+    ----------
+    level : {"good", "note", "warning", "error"}
+        How serious it is.
+    code : str
+        What it is about, for programs.
+    text : str
+        A sentence.
+    """
 
     level: Level
     code: str
     text: str
 
 
-@dataclass
+@dataclass(repr=False)
 class Advice:
-    """What `check` found. `ok` is False when the run would be refused or is unstable; `radius` where it is known."""
+    """What `check` found; `print` lists it.
+
+    Parameters
+    ----------
+    findings : list of Finding
+        The remarks.
+    radius : float or None, default None
+        Spectral radius, if it is known.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     radius: float | None = None
 
     @property
     def ok(self) -> bool:
-        """True when nothing speaks against running."""
+        """False if the run would be refused or is unstable."""
         return not any(finding.level == "error" for finding in self.findings)
 
     def add(self, level: Level, code: str, text: str) -> None:
-        """Append a finding."""
+        """Append a remark.
+
+        Parameters
+        ----------
+        level : {"good", "note", "warning", "error"}
+            See `Finding`.
+        code : str
+            See `Finding`.
+        text : str
+            See `Finding`.
+        """
         self.findings.append(Finding(level, code, text))
 
     def codes(self) -> set[str]:
-        """Codes of all findings."""
+        """Return the codes of all remarks.
+
+        Returns
+        -------
+        set of str
+            The codes.
+        """
         return {finding.code for finding in self.findings}
 
     def __str__(self) -> str:
         marks = {"good": "[ok]  ", "note": "[note]", "warning": "[warn]", "error": "[FAIL]"}
         return "\n".join(f"{marks[f.level]} {f.text}" for f in self.findings)
 
+    __repr__ = __str__  # what a notebook shows
+
 
 def check(system: System, method: MethodLike | None = None, step: float | None = None) -> Advice:
-    """Say before the run whether a method and a macro step suit a system, and what to use instead.
+    """Say before a run whether a method and a macro step suit a system, and what to use instead.
 
-    Without a method the families are compared; without `step` only the structure is examined.
+    Parameters
+    ----------
+    system : System
+        The coupled system. Its subsystems are started.
+    method : Method, str, dict or None, default None
+        The method to check. None compares the families of methods.
+    step : float or None, default None
+        Macro step in seconds. None examines the structure only, not stability.
 
+    Returns
+    -------
+    Advice
+        Findings of the levels "good", "note", "warning" and "error"; `advice.ok` says whether it can run, `print` lists
+        them.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> def mass(x):
     ...     return cs.Linear([[0, 1], [-1, -0.1]], [[0], [1]], [[1, 0]], x0=[x, 0], inputs=["f"], outputs=["x"])
@@ -92,6 +150,51 @@ def check(system: System, method: MethodLike | None = None, step: float | None =
     [ok]   stable: spectral radius 0.9975 at H = 0.05
     """
     advice = Advice()
+    examine(advice, system, method, step)
+    return advice
+
+
+class TrialProgress:
+    """What is being tried, for a progress bar: `progress(fraction, about)` before every macro step.
+
+    A method that needs fewer macro steps than the most there may be, ends its share early.
+
+    >>> trying = TrialProgress(lambda fraction, about: print(f"{fraction:.2f} {about}"), 2)
+    >>> for name in ("Jacobi(1)", "Implicit(1)"):
+    ...     budget = trying.next(name)
+    ...     for _ in range(2):
+    ...         budget.take()
+    0.00 Jacobi(1), macro step 1
+    0.00 Jacobi(1), macro step 2
+    0.50 Implicit(1), macro step 1
+    0.50 Implicit(1), macro step 2
+    """
+
+    def __init__(self, progress: Callable[[float, str], object] | None, methods: int) -> None:
+        self._progress, self._methods, self._done = progress, methods, -1
+        self._about, self._steps = "", 0
+
+    def next(self, about: str, most: float = inf) -> Budget:
+        """The next method, for which at most so many macro steps are taken."""
+        self._about, self._steps, self._done = about, 0, self._done + 1
+        return Budget(most, self._tell)
+
+    def _tell(self) -> None:
+        share = min(self._steps / MOST_STEPS, 1.0)
+        self._steps += 1
+        if self._progress is not None:
+            self._progress((self._done + share) / self._methods, f"{self._about}, macro step {self._steps}")
+
+
+def examine(
+    advice: Advice,
+    system: System,
+    method: MethodLike | None,
+    step: float | None,
+    progress: Callable[[float, str], object] | None = None,
+) -> None:
+    """`check` that leaves what it finds in `advice` as it goes on, and tells a bar what it tries."""
+    trying = TrialProgress(progress, 1 + len(proposals("check")) + len(proposals("other")))
     method = None if method is None else as_method(method)
     if step is not None:
         refuse_bad_step(step, "the macro step")
@@ -100,38 +203,41 @@ def check(system: System, method: MethodLike | None = None, step: float | None =
         plan = system.plan()
     except SetupError as error:
         advice.add("error", "incomplete-system", str(error))
-        return advice
+        return
     try:
         found = coupling_structure(system)
     except CosolveError as error:
-        advice.add("error", "start-failed", f"the subsystems do not start: {error}")
-        return advice
+        place = raised_at(error)
+        where = f" ({place})" if place else ""
+        advice.add("error", "start-failed", f"the subsystems do not start: {error}{where}")
+        return
     if method is not None:
         _check_capabilities(advice, method, found)
         _check_serial(advice, method, found)
-    _check_dynamic_static(advice, method, found)
+    _check_recommended(advice, method, found)
     _check_loops(advice, method, found)
     _check_start(advice, method, found)
     _check_held_copies(advice, method, found)
     _check_driven(advice, found)
     if not advice.ok or step is None:
-        return advice
+        return
     if plan.n_z * 3 + plan.n_y > _LARGEST_MAP and not hides_state(plan):
         advice.add("note", "too-large", "too large for the stability map; test on a smaller version of the system")
-        return advice
+        return
     _check_second_start(advice, system, step)
     if method is not None and "rollback" in method.needs:
         _check_rollback(advice, system, step)
         _check_solution(advice, system, method, step)
-        if getattr(method, "jacobian", None) == "auto" and advice.ok:
+        if method.declaration is not None and method.declaration.jacobian == "auto" and advice.ok:
             _check_jacobians(advice, system, method, step)
     if method is None:
-        _compare_families(advice, system, step)
+        _compare_families(advice, system, step, trying)
     elif method.chooses_step:
         advice.add("note", "not-analysed", f"{method.name} chooses its own steps; analyse GaussSeidel instead")
     else:
-        _check_stability(advice, system, method, step)
-    return advice
+        limit = _check_stability(advice, system, method, step, trying)
+        if limit is not None:
+            _suggest_others(advice, system, method, step, limit, trying)
 
 
 def _check_capabilities(advice: Advice, method: Method, found: CouplingStructure) -> None:
@@ -149,26 +255,13 @@ def _check_serial(advice: Advice, method: Method, found: CouplingStructure) -> N
         advice.add("note", "serial-is-parallel", note)
 
 
-def _check_dynamic_static(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
-    """One set of differential equations around memoryless models: there is a method made for that."""
-    plan = found.plan
-    dynamic = [i for i, s in enumerate(plan.subsystems) if has_capability(s, "equations")]
-    static = [
-        i
-        for i, s in enumerate(plan.subsystems)
-        if has_capability(s, "state") and not len(s.get_state()) and found.feedthrough[i].any()
-    ]
-    if len(dynamic) != 1 or not static or len(dynamic) + len(static) < plan.n_subsystems or not found.in_cycle.any():
-        return
-    if not isinstance(method, DynamicStatic):
-        names = listed((plan.names[i] for i in static), 3)
-        advice.add(
-            "note",
-            "dynamic-static",
-            f"'{plan.names[dynamic[0]]}' is the only dynamic subsystem beside static ones ({names}): DynamicStatic('C')"
-            " calls these once per step of its implicit integration, without coupling error; worth it where they are "
-            "expensive",
-        )
+def _check_recommended(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
+    """Methods that are made for systems like this one."""
+    looped = bool(found.in_cycle.any())
+    for name, kind in method_classes().items():
+        reason = kind.recommended(found.plan, found.feedthrough, looped)
+        if reason and not isinstance(method, kind):
+            advice.add("note", name, reason)
 
 
 def _check_driven(advice: Advice, found: CouplingStructure) -> None:
@@ -178,7 +271,7 @@ def _check_driven(advice: Advice, found: CouplingStructure) -> None:
         i = next(i for i, part in enumerate(plan.u_slices) if part.start <= one.entries[0] < part.stop)
         subsystem = plan.subsystems[i]
         memoryless = has_capability(subsystem, "state") and not len(subsystem.get_state())
-        if not subsystem.stops_inside and not memoryless and not one.drive.smooth:
+        if not subsystem.variable_step and not memoryless and not one.drive.smooth:
             advice.add(
                 "note",
                 "driven-inside",
@@ -189,15 +282,15 @@ def _check_driven(advice: Advice, found: CouplingStructure) -> None:
 
 
 def _check_second_start(advice: Advice, system: System, H: float) -> None:
-    """Begin twice, and cross one step each time: a run must not go on where the last one ended."""
+    """Begin twice, and advance over one step each time: a run must not go on where the last one ended."""
     plan = system.plan()
-    crew, found = trial_crew(plan), []
+    caller, found = trial_caller(plan), []
     if all(type(subsystem).__module__.startswith("cosolve.") for subsystem in plan.subsystems):
         return
     try:
         for _ in range(2):
-            _, z = crew.start(0.0)
-            found.append(crew.sweep(Window(0.0, H, H), z[np.newaxis, :]))
+            _, z = caller.start(0.0)
+            found.append(caller.sweep(Window(0.0, H, H), z[np.newaxis, :]))
     except (SubsystemError, EndOfSimulation) as error:
         if found:
             advice.add("error", "no-second-run", f"a second run could not begin: {error}")
@@ -214,37 +307,37 @@ def _check_second_start(advice: Advice, system: System, H: float) -> None:
 
 
 def _check_rollback(advice: Advice, system: System, H: float) -> None:
-    """Cross one step twice from the same saved states: a state that is shared instead of saved gives itself away."""
+    """Repeat one step from the same saved states: a state that is shared instead of saved shows."""
     plan = system.plan()
-    crew = trial_crew(plan)
-    _, z = crew.start(0.0)
-    states, window, held = crew.save(), Window(0.0, H, H), z[np.newaxis, :]
-    step = Repeated(crew, window, held, partial(crew.restore_one, states=states))
+    caller = trial_caller(plan)
+    _, z = caller.start(0.0)
+    states, window, held = caller.save(), Window(0.0, H, H), z[np.newaxis, :]
+    step = Repeated(caller, window, held, partial(caller.restore_one, states=states))
     try:
-        first = crew.sweep(window, held)
-        crew.restore(states)
-        again = crew.sweep(window, held)
+        first = caller.sweep(window, held)
+        caller.restore(states)
+        again = caller.sweep(window, held)
     except SubsystemError as error:
-        advice.add("error", "failed-step", f"one step of H = {H:.6g} could not be crossed twice: {error}")
+        advice.add("error", "failed-step", f"one step of H = {H:.6g} could not be advanced twice: {error}")
         return
     for i, part in enumerate(plan.y_slices):
         try:
             same_outputs(step, i, first[part], again[part])
-        except NoWayBack as wrong:
+        except RollbackMismatch as wrong:
             advice.add("error", "inexact-rollback", str(wrong))
 
 
 def _check_solution(advice: Advice, system: System, method: Method, H: float) -> None:
     """Whether the first macro step has values that agree, for a method that looks for them."""
-    if not advice.ok or method.script is None:
+    if not advice.ok or method.declaration is None:
         return
     plan = system.plan()
-    crew = trial_crew(plan)
-    _, z = crew.start(0.0)
+    caller = trial_caller(plan)
+    _, z = caller.start(0.0)
     with catch_warnings():
         simplefilter("ignore")  # about Jacobians, which are looked at next
         try:
-            failed: Exception | None = bind(method, crew, watched=True)(
+            failed: Exception | None = bind(method, caller, watched=True)(
                 History(z, method.depth), Window(0.0, H, H)
             ).unsolved
         except (ConvergenceError, SingularInterfaceError) as error:
@@ -284,8 +377,8 @@ def _check_start(advice: Advice, method: Method | None, found: CouplingStructure
     unknowns = rows_of(equations)
     if not len(unknowns) and not found.loops:
         return
-    crew = trial_crew(plan)
-    y, z = crew.start(0.0)
+    caller = trial_caller(plan)
+    y, z = caller.start(0.0)
     cost = (
         "with degree 1 or more a wrong start value costs orders of accuracy, may stay visible for the whole run, and "
         "keeps Adaptive from leaving t = 0"
@@ -297,7 +390,7 @@ def _check_start(advice: Advice, method: Method | None, found: CouplingStructure
             f"the equations have {len(unknowns)} unknowns, more than the {MOST} that are solved for at t = 0, so they "
             f"start at their initial values; give good ones with initial=...: {cost}",
         )
-    left_open = crew.undetermined(0.0, y, z, looped=bool(found.loops))
+    left_open = caller.undetermined(0.0, y, z, looped=bool(found.loops))
     for name, (part, scalar) in plan.z_ports.items():
         rows = np.arange(plan.n_z)[part]
         if not left_open[rows].any():
@@ -327,7 +420,7 @@ def _check_start(advice: Advice, method: Method | None, found: CouplingStructure
 
 def _check_held_copies(advice: Advice, method: Method | None, found: CouplingStructure) -> None:
     """A trap (docs/theory.md, "Semi-implicit"): held copies of states lead by half a step and take damping away."""
-    if method is None or method.degree > 0 or not isinstance(method, (SemiImplicit, Implicit)):
+    if method is None or method.degree > 0 or method.explicit or not method.holds_ends:
         return
     plan = found.plan
     reacts = np.concatenate([pattern.any(axis=1) for pattern in found.feedthrough])
@@ -346,29 +439,29 @@ def _check_held_copies(advice: Advice, method: Method | None, found: CouplingStr
         )
 
 
-def _check_black_box(advice: Advice, system: System, method: Method, H: float) -> None:
+def _check_black_box(advice: Advice, system: System, method: Method, H: float, trying: TrialProgress) -> float | None:
     """The same by trying it out, for systems with subsystems that hide their state."""
     try:
-        trials = trials_of(system, method, H)
+        trials = trials_of(system, method, H, budget=trying.next(method.label))
         here = estimate(trials, H)
     except CosolveError as error:
         advice.add("note", "not-analysed", f"stability was not analysed: {error}")
-        return
+        return None
     advice.radius = here.radius if np.isfinite(here.radius) else None
     how = f"at H = {H:g} (estimated from {here.macro_steps} macro steps from the start, with and without a push)"
     if here.verdict == "stable":
-        advice.add("good", "stable", f"{here} {how}")
-        return
+        tried = f"{here} {how}" if here.macro_steps else f"stable at H = {H:g}: {here.reason}"
+        advice.add("good", "stable", tried)
+        return None
     if here.verdict == "cannot tell":
-        what = "run it with two steps and compare, and mind warnings of growth"
         reason = str(here).removeprefix("cannot tell: ")
-        advice.add("note", "not-analysed", f"whether it is stable {how} cannot be told: {reason}; {what}")
-        return
-    fine = estimate(trials, H / 8)
-    if fine.radius > 1.0 and 0.5 < 8 * np.log(fine.radius) / np.log(here.radius) < 4.0:
+        found = f"{here.macro_steps} macro steps of trials do not tell whether it is stable at H = {H:g}: {reason}"
+        advice.add("note", "not-analysed", f"{found}; check a shorter step, {H / 10:g} say")
+        return None
+    if _model_grows(trials, H, here):
         text = f"{here} {how}, but the coupled system itself grows about as fast: this is the model, not the coupling"
         advice.add("warning", "growing-system", text)
-        return
+        return None
     advice.add("error", "unstable", f"{here} {how}")
     try:
         limit = limit_below(trials, H)
@@ -377,18 +470,29 @@ def _check_black_box(advice: Advice, system: System, method: Method, H: float) -
     if limit > 0.0:
         found = f"becomes unstable at about H = {limit:.3g}; stay below it ({trials.macro_steps} macro steps in all)"
         advice.add("note", "critical-step", f"{method.label} {found}")
-    _suggest_others(advice, system, method, H, limit)
+    return limit
 
 
-def _check_stability(advice: Advice, system: System, method: Method, H: float) -> None:
+def _model_grows(trials: Trials, H: float, here: Estimate) -> bool:
+    """Whether growth per second is about the same in ever shorter steps: that of a coupling changes, or ends."""
+    rates = [np.log(here.radius) / H]
+    for divisor in (8, 64):
+        fine = estimate(trials, H / divisor)
+        if not fine.radius > 1.0 + fine.accuracy:
+            return False
+        rates.append(np.log(fine.radius) * divisor / H)
+    return bool(0.5 < rates[1] / rates[0] < 4.0 and 0.7 < rates[2] / rates[1] < 1.4)
+
+
+def _check_stability(advice: Advice, system: System, method: Method, H: float, trying: TrialProgress) -> float | None:
+    """Whether it is stable; where another method should be taken, the limit below which this one is, 0 if unknown."""
     if hides_state(system.plan()):
-        _check_black_box(advice, system, method, H)
-        return
+        return _check_black_box(advice, system, method, H, trying)
     try:
-        here = macro_map(system, method, H)
+        here = amplification_matrix(system, method, H)
     except SetupError as error:
         advice.add("note", "not-analysed", f"stability was not analysed: {error}")
-        return
+        return None
     advice.radius = here.radius
     at = "" if here.linear else " (linearised at the initial state only: it may differ later)"
     if not here.unstable:
@@ -396,22 +500,24 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
         if wrong and wrong[0].spoils:
             code = "ringing" if wrong[0].rings else "wrong-motion"
             advice.add("warning", code, f"stable at H = {H:g}{at}, but {wrong[0].text}")
-            _suggest_others(advice, system, method, H, H)
-            return
+            return H
         advice.add("good", "stable", f"stable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
         if wrong:
             advice.add("note", "unresolved-motion", wrong[0].text)
-        return
+        turns, shown = fastest_turns(system, H)
+        if turns > 0.5:
+            text = (
+                f"a motion seen in '{shown}' turns {turns:.2g} times per step: at macro points it looks like a "
+                "slower one, which may drive the others; error_bar=True tells whether it does"
+            )
+            advice.add("note", "aliased-motion", text)
+        return None
     # growth of the model by time does not depend on the step, that of coupling does: it may have a band of steps around
     # one, or be the same by step at any length, where subsystems react at once
-    fine = [(macro_map(system, method, H / k), H / k) for k in (100, 317)]
-    unstable = all(at_fine.unstable for at_fine, _ in fine)
-    rates = [np.log(f.radius) / step for f, step in fine]
-    at_once = unstable and rates[1] > 2.0 * rates[0]
-    grows = unstable and min(rates) > 0.5 * np.log(here.radius) / H and not at_once
-    if (
-        not grows and not at_once and not here.linear and fine[0][0].unstable
-    ):  # a piece of a motion: the same time in short steps
+    short, rates = rates_in_short_steps(system, method, H)
+    at_once = rates[1] > 2.0 * rates[0] > 0.0
+    grows = min(rates) > 0.5 * np.log(here.radius) / H and not at_once
+    if not grows and not at_once and not here.linear and rates[0]:  # a piece of a motion: the same time in short steps
         grows = 0.5 < np.log(max(growth_of_model(system, method, H, here), 1e-300)) / np.log(here.radius) < 2.0
     if grows:
         advice.add(
@@ -420,7 +526,7 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
             f"spectral radius {here.radius:.4g} at H = {H:g}{at}, but the coupled system itself grows about as fast: "
             "this is the model, not the coupling",
         )
-        return
+        return None
     advice.add("error", "unstable", f"unstable: spectral radius {here.radius:.4g} at H = {H:g}{at}")
     limit = 0.0
     if at_once:
@@ -431,21 +537,27 @@ def _check_stability(advice: Advice, system: System, method: Method, H: float) -
             "at once (an added mass, a loop without delay)",
         )
     else:
-        limit = critical_step(system, method, step_range=(H * 1e-4, H))
+        limit = critical_step(system, method, step_range=(min(H * 1e-4, short), H))
         if limit > 0.0 and np.isfinite(limit):
             advice.add("note", "critical-step", f"{method.label} becomes unstable at H = {limit:.4g}; stay below it")
-    _suggest_others(advice, system, method, H, limit)
+    return limit
 
 
-def _suggest_others(advice: Advice, system: System, method: Method, H: float, limit: float) -> None:
+def _suggest_others(
+    advice: Advice, system: System, method: Method, H: float, limit: float, trying: TrialProgress
+) -> None:
     """The other methods that serve at this step, all of them tried; `limit` is that of `method`, 0 if unknown."""
     serving = []
-    for other in (*_families(), Implicit(1), Implicit(0)):
-        radius, wrong = _stable_radius(system, other, H)
-        if other.label != method.label and radius is not None and not wrong:
+    for other in (*proposals("check"), *proposals("other")):
+        if other.label == method.label:
+            continue
+        radius, wrong = _stable_radius(system, other, H, trying)
+        if radius is not None and not wrong:
             serving.append(f"{other.label} (radius {radius:.4g})")
+        if len(serving) == _SHOWN:
+            break
     if serving:
-        said = ", ".join(serving[:5])
+        said = ", ".join(serving)
         written = "; BDF2 is degree=1 with signal='bdf'" if "BDF2" in said else ""
         advice.add("note", "alternatives", f"stable at H = {H:g}: {said}{written}")
     else:
@@ -453,11 +565,11 @@ def _suggest_others(advice: Advice, system: System, method: Method, H: float, li
         advice.add("note", "alternatives", f"no other standard method serves at this step{less}")
 
 
-def _compare_families(advice: Advice, system: System, H: float) -> None:
-    for method in _families():
+def _compare_families(advice: Advice, system: System, H: float, trying: TrialProgress) -> None:
+    for method in proposals("check"):
         if method.complaints(system.plan()):
             continue
-        radius, wrong = _stable_radius(system, method, H)
+        radius, wrong = _stable_radius(system, method, H, trying)
         if radius is not None and not wrong:
             advice.add("good", "stable", f"{method.label}: stable at H = {H:g}, spectral radius {radius:.4g}")
         elif radius is not None:
@@ -468,29 +580,14 @@ def _compare_families(advice: Advice, system: System, H: float) -> None:
         advice.add("error", "unstable", f"no standard method serves at H = {H:g}; take a smaller step")
 
 
-def _families() -> list[Method]:
-    return [
-        SemiImplicit(1),
-        SemiImplicit(2),
-        SemiImplicit(0),
-        SemiImplicit(1, signal="bdf"),
-        SemiImplicit(2, signal="bdf"),
-        SemiImplicit(1, signal="collocation"),
-        GaussSeidel(1),
-        GaussSeidel(2),
-        Jacobi(1),
-        Jacobi(2),
-        Jacobi(0),
-    ]
-
-
-def _stable_radius(system: System, method: Method, H: float) -> tuple[float | None, str]:
-    """The spectral radius, None where it is not stable; and what else is wrong."""
+def _stable_radius(system: System, method: Method, H: float, trying: TrialProgress) -> tuple[float | None, str]:
+    """The spectral radius, None where it is not stable; and what else is wrong. What is not seen soon is not stable."""
+    budget = trying.next(f"{method.label} instead", LEAST)
     try:
         if hides_state(system.plan()):
-            tried = estimate_stability(system, method, H)
+            tried = estimate(trials_of(system, method, H, budget=budget), H)
             return (tried.radius if tried.verdict == "stable" else None), ""
-        found = macro_map(system, method, H)
+        found = amplification_matrix(system, method, H)
     except CosolveError:
         return None, ""
     if found.unstable:

@@ -1,7 +1,7 @@
 """Stability of systems with subsystems that do not show their state, such as most co-simulation FMUs.
 
 Nothing is linearised: the first macro steps of a run are repeated with a small push on the inputs, as
-`run/disturbed.py` describes. Where all subsystems can save and restore their state they begin again there,
+`accuracy/disturbed.py` describes. Where all subsystems can save and restore their state they begin again there,
 otherwise they are started anew.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from cosolve.accuracy.budget import Budget
+from cosolve.accuracy.disturbed import Estimate, Trials, estimate
 from cosolve.errors import SetupError
 from cosolve.interface import Plan, System
 from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method
-from cosolve.run.disturbed import Estimate, Trials, estimate
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 
@@ -29,11 +30,32 @@ def hides_state(plan: Plan) -> list[str]:
 
 
 def estimate_stability(system: System, method: MethodLike, step: float, *, t: float = 0.0) -> Estimate:
-    """Whether a coupled run from its start is stable, found by running it; no subsystem has to show its state.
+    """Estimate whether a coupled run is stable, by running it; no subsystem has to show its state.
 
-    It takes some 300 macro steps from `t`, more where that does not decide; `macro_steps` says how many. Parts of the
-    state that no input moves or no output shows, and what happens later in a nonlinear run, are not seen.
+    Parameters
+    ----------
+    system : System
+        The coupled system.
+    method : Method, str or dict
+        The coupling method.
+    step : float
+        Macro step in seconds.
+    t : float, default 0.0
+        Start of the runs in seconds.
 
+    Returns
+    -------
+    Estimate
+        Verdict ("stable", "unstable" or "cannot tell"), spectral radius and its accuracy, and the number of macro steps
+        it took.
+
+    Notes
+    -----
+    It takes some 300 macro steps, more where that does not decide. Parts of the state that no input moves or no output
+    shows, and what happens later in a nonlinear run, are not seen.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> class Tank(cs.Subsystem):                        # can only be started and run forward
     ...     inputs, outputs = ["q"], ["h"]
@@ -46,23 +68,23 @@ def estimate_stability(system: System, method: MethodLike, step: float, *, t: fl
     >>> system = cs.System({"one": Tank(), "two": Tank()})
     >>> system.law("two.q", lambda h: -3 * h, of="one.h")
     >>> system.connect("two.h", "one.q")
-    >>> found = cs.estimate_stability(system, cs.Jacobi(degree=0), 0.5)
+    >>> found = cs.analysis.estimate_stability(system, cs.Jacobi(degree=0), 0.5)
     >>> found.verdict, round(found.radius, 6)           # exact: |0.5 + 0.5 sqrt(3) i| = 1
     ('cannot tell', 1.0)
-    >>> print(cs.estimate_stability(system, cs.Jacobi(degree=0), 0.6))
+    >>> print(cs.analysis.estimate_stability(system, cs.Jacobi(degree=0), 0.6))
     unstable: spectral radius about 1.113553 (to 1e-09)
     """
     return estimate(trials_of(system, as_method(method), step, t), step)
 
 
-def trials_of(system: System, method: Method, H: float = 1.0, t: float = 0.0) -> Trials:
+def trials_of(system: System, method: Method, H: float = 1.0, t: float = 0.0, budget: Budget | None = None) -> Trials:
     """Trials of a system from its start, once it is clear that there is something to try."""
     refuse_bad_step(H, "the macro step")
     plan = system.plan()
     method.refuse_unfit(plan)
     if method.chooses_step:
         raise SetupError(f"{method.name} has no fixed macro step to analyse; analyse GaussSeidel with its step instead")
-    return Trials(plan, method, t)
+    return Trials(plan, method, t, budget=budget)
 
 
 def grows(trials: Trials, H: float) -> bool:

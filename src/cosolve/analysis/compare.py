@@ -13,10 +13,10 @@ from scipy.interpolate import CubicSpline
 from cosolve.basics.arrays import Vector
 from cosolve.errors import CosolveError, SetupError, SimulationError, StabilityWarning
 from cosolve.interface import System
-from cosolve.method import GaussSeidel, Implicit, Method
-from cosolve.method.named import MethodLike, as_method
+from cosolve.method import Method
+from cosolve.method.named import MethodLike, as_method, proposals
 from cosolve.result import Result, Stats
-from cosolve.run.books import Onlooker
+from cosolve.run.checkpoints import RunAwareProgress
 from cosolve.run.simulate import simulate
 from cosolve.stepsize import Adaptive
 
@@ -45,6 +45,8 @@ class Comparison:
 
     reference: str
     entries: list[Entry]
+    #: why there is no reference
+    error: SimulationError | None = None
 
 
 def compare(
@@ -81,15 +83,16 @@ def compare(
     weight = step / fine if isinstance(step, (int, float)) and isinstance(fine, (int, float)) else _REFINEMENT
     parts = _parts(progress, [weight, *(1.0 for _ in chosen)])
     exact: Result | None = None
+    failure: SimulationError | None = None
     try:
         exact = simulate(system, t_end=t_end, method=method, step=fine, progress=parts[0], **options)
     except SimulationError as error:
-        label += f", which stopped, so there are no errors to show: {error}"
+        failure = error
     entries = [
         _entry(system, one, step, t_end, exact, options | {"progress": part})
         for one, part in zip(chosen, parts[1:], strict=True)
     ]
-    return Comparison(label, entries)
+    return Comparison(label, entries, failure)
 
 
 class _Part:
@@ -101,10 +104,10 @@ class _Part:
     def __call__(self, fraction: float) -> None:
         self._progress(self._begin + self._share * fraction)
 
-    def watch(self, books: Any) -> None:
-        """The run begins: whoever shows the whole may look into its books."""
-        if isinstance(self._progress, Onlooker):
-            self._progress.watch(books)
+    def watch(self, run: Any) -> None:
+        """The run begins: what shows the whole may look at it."""
+        if isinstance(self._progress, RunAwareProgress):
+            self._progress.watch(run)
 
 
 def _parts(progress: Callable[[float], None] | None, weights: Sequence[float]) -> list[_Part | None]:
@@ -118,7 +121,7 @@ def _default_reference(system: System, step: float | Adaptive | None) -> tuple[M
     if step is None:
         raise SetupError("compare: give a step, or a reference with its own step")
     plan = system.plan()
-    fitting = [m for m in (Implicit(degree=2), GaussSeidel(degree=2)) if not m.complaints(plan)]
+    fitting = [method for method in proposals("reference") if not method.complaints(plan)]
     if not fitting:
         raise SetupError(
             "compare: no reference fits this system by itself; give one, such as semi-implicit with a small step"

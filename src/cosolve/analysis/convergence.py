@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,11 +29,36 @@ Reference = Callable[[Vector], Mapping[str, npt.ArrayLike]]
 
 
 def nrmse(reference: npt.ArrayLike, values: npt.ArrayLike) -> float:
-    """Normalised root mean square error (Eqs. 2.33-2.34): rows are times, columns are variables.
+    """Compute the normalised root mean square error.
 
-    Each variable's error is normalised by the variation of its reference; the result is the root of the *sum* over
-    variables, so predicting the mean of every variable gives `sqrt(number of variables)`.
+    Parameters
+    ----------
+    reference : array_like
+        Exact values: rows are times, columns are variables.
+    values : array_like
+        Computed values, of the same shape.
 
+    Returns
+    -------
+    float
+        The error. Predicting the mean of every variable gives the root of the number of variables.
+
+    Raises
+    ------
+    SetupError
+        If shapes differ or a variable of the reference is constant.
+
+    Notes
+    -----
+    The error of each variable is normalised by the variation of its reference; the result is the root of the *sum* over
+    variables.
+
+    References
+    ----------
+    .. [1] R. Schmoll, Co-Simulation und Solverkopplung, dissertation, University of Kassel, 2015, Eqs. 2.33 and 2.34.
+
+    Examples
+    --------
     >>> nrmse([[0.0], [2.0]], [[1.0], [1.0]])
     1.0
     """
@@ -46,10 +72,30 @@ def nrmse(reference: npt.ArrayLike, values: npt.ArrayLike) -> float:
 
 
 def wrmse(reference: npt.ArrayLike, values: npt.ArrayLike, *, rho: float = 1.0, mean: bool = False) -> float:
-    """Weighted root mean square error (Eqs. 2.35-2.36): errors relative to `1 + rho * magnitude` at each time.
+    """Compute the weighted root mean square error, relative to `1 + rho * magnitude` at each time.
 
-    As printed it is a sum over times and grows with their number; `mean=True` divides by it.
+    Parameters
+    ----------
+    reference : array_like
+        Exact values: rows are times, columns are variables.
+    values : array_like
+        Computed values, of the same shape.
+    rho : float, default 1.0
+        Weight of the magnitude.
+    mean : bool, default False
+        Divide by the number of times. As printed in [1]_ the measure is a sum over times.
 
+    Returns
+    -------
+    float
+        The error.
+
+    References
+    ----------
+    .. [1] R. Schmoll, Co-Simulation und Solverkopplung, dissertation, University of Kassel, 2015, Eqs. 2.35 and 2.36.
+
+    Examples
+    --------
     >>> wrmse([0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], rho=0.0)
     2.0
     """
@@ -61,10 +107,24 @@ def wrmse(reference: npt.ArrayLike, values: npt.ArrayLike, *, rho: float = 1.0, 
     return float(np.sqrt(per_time.mean() if mean else per_time.sum()))
 
 
-def slope(steps: Sequence[float] | Vector, errors: Sequence[float] | Vector) -> float:
-    """Observed order: the slope of log(error) over log(step), least squares.
+def convergence_order(steps: Sequence[float] | Vector, errors: Sequence[float] | Vector) -> float:
+    """Compute an observed order: the slope of log(error) over log(step).
 
-    >>> round(slope([0.1, 0.05, 0.025], [1e-2, 2.5e-3, 6.25e-4]), 6)
+    Parameters
+    ----------
+    steps : sequence of float
+        Macro steps, positive.
+    errors : sequence of float
+        Errors, positive.
+
+    Returns
+    -------
+    float
+        The slope by least squares.
+
+    Examples
+    --------
+    >>> round(convergence_order([0.1, 0.05, 0.025], [1e-2, 2.5e-3, 6.25e-4]), 6)
     2.0
     """
     try:
@@ -78,18 +138,32 @@ def slope(steps: Sequence[float] | Vector, errors: Sequence[float] | Vector) -> 
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def local_values(
+def local_reference(
     result: Result, names: Sequence[str], flow: Callable[[float, float, Mapping[str, Any]], Sequence[float]]
 ) -> Matrix:
-    """Reference values for the local error: row `n` is `flow(t[n-1], t[n], values at t[n-1])`, row 0 the start.
+    """Compute reference values for the local error of each macro step.
 
-    `flow` returns the values of `names` at the end of the step when the reference starts from the recorded values (a
-    mapping from every name of the result to its value there).
+    Parameters
+    ----------
+    result : Result
+        A run.
+    names : sequence of str
+        The variables.
+    flow : callable
+        `flow(t0, t1, now)` returns the exact values of `names` at `t1` when starting from the recorded values at `t0`;
+        `now` maps every name of the result to its value there.
 
+    Returns
+    -------
+    ndarray
+        Row `n` is `flow(t[n-1], t[n], now)`, row 0 the start.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
     >>> result = cs.simulate(cs.System({"clock": clock}), t_end=0.2, method=cs.Jacobi(), step=0.1)
-    >>> local_values(result, ["clock.t"], lambda t0, t1, now: [now["clock.t"] + t1 - t0]).ravel()
+    >>> local_reference(result, ["clock.t"], lambda t0, t1, now: [now["clock.t"] + t1 - t0]).ravel()
     array([0. , 0.1, 0.2])
     """
     t = result.t
@@ -103,7 +177,21 @@ def local_values(
 
 @dataclass(frozen=True)
 class Convergence:
-    """A study over macro steps: `errors[label][i]` belongs to `steps[i]` (NaN where the run failed)."""
+    """A study over macro steps, from `convergence`.
+
+    Parameters
+    ----------
+    steps : ndarray
+        Macro steps in seconds, the largest first.
+    errors : dict of str to ndarray
+        Errors by method, one per step; NaN where the run failed.
+    calls : dict of str to ndarray
+        Subsystem steps of the runs, likewise.
+    measure : str
+        Name of the error measure.
+    failures : dict of str to list of str
+        Messages of the runs that failed.
+    """
 
     steps: Vector
     errors: dict[str, Vector]
@@ -112,11 +200,22 @@ class Convergence:
     failures: dict[str, list[str]] = field(default_factory=dict)
 
     def orders(self, last: int = 2) -> dict[str, float]:
-        """Observed order of each method over the `last` smallest steps that finished."""
+        """Compute the observed order of each method.
+
+        Parameters
+        ----------
+        last : int, default 2
+            Number of smallest steps that are used, of those that finished.
+
+        Returns
+        -------
+        dict of str to float
+            The orders.
+        """
         found = {}
         for label, errors in self.errors.items():
             good = np.flatnonzero(np.isfinite(errors) & (errors > 0))[-last:]
-            found[label] = slope(self.steps[good], errors[good]) if len(good) > 1 else np.nan
+            found[label] = convergence_order(self.steps[good], errors[good]) if len(good) > 1 else np.nan
         return found
 
     def __str__(self) -> str:
@@ -131,7 +230,18 @@ class Convergence:
         return "\n".join(lines)
 
     def plot(self, path: Any = None) -> Figure:
-        """Error over macro step, doubly logarithmic."""
+        """Draw errors over macro steps, doubly logarithmic.
+
+        Parameters
+        ----------
+        path : str, Path or None, default None
+            File to write the picture to.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+        """
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7.0, 5.0), layout="constrained")
@@ -158,11 +268,35 @@ def convergence(
     measure: str = "nrmse",
     **options: Any,
 ) -> Convergence:
-    """Errors of one or several methods over macro steps, with observed orders.
+    """Compute errors of one or several methods over macro steps, with observed orders.
 
-    `reference(t)` returns `{name: values at the times t}`; without it the finest run of each method is refined
-    fourfold and taken instead. `measure`: `"nrmse"`, `"wrmse"` or `"max"`. Further options go to `simulate`.
+    Parameters
+    ----------
+    system : System
+        The coupled system.
+    methods : Method, str, sequence or mapping
+        The methods; a mapping gives them labels.
+    steps : sequence of float
+        Macro steps in seconds.
+    t_end : float
+        End of the runs in seconds.
+    names : sequence of str
+        The variables that are compared.
+    reference : callable or None, default None
+        `reference(t)` returns `{name: values at the times t}`. None takes a run of each method with a quarter of the
+        smallest step.
+    measure : {"nrmse", "wrmse", "max"}, default "nrmse"
+        Error measure; `"wrmse"` is the mean over the times.
+    **options : object
+        Further arguments of `simulate`.
 
+    Returns
+    -------
+    Convergence
+        `errors[label][i]` belongs to `steps[i]`, NaN where the run failed; `orders()` and `plot()`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import cosolve as cs
     >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
@@ -170,14 +304,14 @@ def convergence(
     >>> system.connect("one.h", "two.q")
     >>> system.connect("two.h", "one.q")
     >>> exact = lambda t: {"one.h": (1 + np.exp(-2 * t)) / 2}
-    >>> study = cs.convergence(system, [cs.Jacobi(1), cs.SemiImplicit(2)], steps=[0.02, 0.01], t_end=1.0,
+    >>> study = cs.analysis.convergence(system, [cs.Jacobi(1), cs.SemiImplicit(2)], steps=[0.02, 0.01], t_end=1.0,
     ...                        names=["one.h"], reference=exact)
     >>> {label: round(order, 1) for label, order in study.orders().items()}
     {'Jacobi(1)': 2.0, 'SemiImplicit(2)': 3.0}
     """
     measures: dict[str, Callable[[Matrix, Matrix], float]] = {
         "nrmse": nrmse,
-        "wrmse": wrmse,
+        "wrmse": partial(wrmse, mean=True),  # a sum over the times would grow with their number
         "max": lambda exact, values: float(np.abs(exact - values).max()),
     }
     if measure not in measures:

@@ -17,15 +17,16 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_whole, positive
 from cosolve.basics.differences import TWO_SIDED
+from cosolve.basics.scale import sizes_at
 from cosolve.basics.wording import failed_while
-from cosolve.engine.readable.crew import Crew
+from cosolve.engine.python.subsystem_caller import SubsystemCaller
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.interface import Block, Plan, System
 from cosolve.interface.constraint import LEVELS, Combination
 from cosolve.method import Method, Window
 from cosolve.method.named import MethodLike, as_method
-from cosolve.run.ownership import trial_crew
 from cosolve.signal import Polynomial, lagrange_weights
+from cosolve.state.ownership import trial_caller
 from cosolve.stepsize import refuse_bad_step
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.port import Ports
@@ -38,7 +39,21 @@ _NAMED, _COLUMNS = 5, 64
 
 @dataclass(frozen=True)
 class JacobianFinding:
-    """A derivative that is wrong; `text` is a sentence. `entry` is None when there is no matrix to look into."""
+    """A derivative that is wrong, from `check_jacobians`.
+
+    Parameters
+    ----------
+    where : str
+        Which derivative.
+    entry : tuple of (int, int) or None
+        Its worst entry; None if there is no matrix.
+    given : float
+        Value that was provided.
+    differenced : float
+        Value from difference quotients.
+    text : str
+        A sentence.
+    """
 
     where: str
     entry: tuple[int, int] | None
@@ -53,12 +68,28 @@ class JacobianFinding:
 def check_jacobians(
     system: System, step: float, *, method: MethodLike | None = None, rtol: float = 1e-4, after: int = 0
 ) -> list[JacobianFinding]:
-    """Compare every provided derivative with differences; the wrong entries, none when all is well.
+    """Compare the derivatives that subsystems and laws provide with difference quotients.
 
-    `step` is the macro step. `method` says with which input shapes it will be used (its degree; held and rising inputs
-    without it). The check is made at the initial state, where some terms may still be zero, or `after` so many macro
-    steps of `method`. Subsystems need rollback; those that provide no derivative are not called.
+    Parameters
+    ----------
+    system : System
+        The coupled system. Subsystems need rollback.
+    step : float
+        Macro step in seconds.
+    method : Method, str, dict or None, default None
+        Method whose degree gives the shapes of the inputs; needed with `after`. None takes held and rising inputs.
+    rtol : float, default 1e-4
+        Relative difference that is accepted.
+    after : int, default 0
+        Number of macro steps of `method` to take before the check. At the start some terms may still be zero.
 
+    Returns
+    -------
+    list of JacobianFinding
+        The wrong derivatives; empty if all agree. Subsystems that provide none are not looked at.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> class Tank(cs.Linear):
     ...     def jacobian(self, t0, t1, u, weight):
@@ -66,7 +97,7 @@ def check_jacobians(
     >>> tank = Tank([[0.0]], [[1.0]], [[1.0]], x0=[0.0], inputs=["inflow"], outputs=["level"])
     >>> system = cs.System({"tank": tank})
     >>> system.set("tank.inflow", 1.0)
-    >>> for finding in cs.check_jacobians(system, step=0.1):
+    >>> for finding in cs.analysis.check_jacobians(system, step=0.1):
     ...     print(finding)
     'tank' says d level / d inflow = 0.2 but differences give 0.1 (jacobian, entry [0, 0], held input, H = 0.1); all of
     it is 2 times the right value
@@ -79,15 +110,15 @@ def check_jacobians(
     if after and method is None:
         raise SetupError("check_jacobians: after needs the method that makes these steps; give method=...")
     plan = system.plan()
-    crew = trial_crew(plan)
-    t, y, z = _arrive(system, crew, method, step, int(after))
+    caller = trial_caller(plan)
+    t, y, z = _arrive(system, caller, method, step, int(after))
     found: list[JacobianFinding] = []
     for i, subsystem in enumerate(plan.subsystems):
         if not plan.input_ports[i].length or not plan.output_ports[i].length:
             continue
         if has_capability(subsystem, "jacobian"):
             for shape in _shapes(method):
-                wrong = _over_the_step(crew, i, Window(t, t + step, step), z, shape, rtol)
+                wrong = _over_the_step(caller, i, Window(t, t + step, step), z, shape, rtol)
                 found += wrong
                 if wrong:  # one shape is enough to see it
                     break
@@ -98,13 +129,15 @@ def check_jacobians(
     return found
 
 
-def _arrive(system: System, crew: Crew, method: Method | None, H: float, after: int) -> tuple[float, Vector, Vector]:
+def _arrive(
+    system: System, caller: SubsystemCaller, method: Method | None, H: float, after: int
+) -> tuple[float, Vector, Vector]:
     """Time, outputs and coupling variables where the check is made; all subsystems stand there."""
     if not after or method is None:
-        return 0.0, *crew.start(0.0)
+        return 0.0, *caller.start(0.0)
     from cosolve.run.simulate import simulate
 
-    plan = crew.plan
+    plan = caller.plan
     result = simulate(system, t_end=after * H, method=method, step=H)
     y, z = np.empty(plan.n_y), np.empty(plan.n_z)
     for name, ports, part in zip(plan.names, plan.output_ports, plan.y_slices, strict=True):
@@ -138,8 +171,10 @@ def _shapes(method: Method | None) -> list[_Shape]:
     return rising or [held]
 
 
-def _over_the_step(crew: Crew, i: int, window: Window, z: Vector, shape: _Shape, rtol: float) -> list[JacobianFinding]:
-    plan, subsystem = crew.plan, crew.plan.subsystems[i]
+def _over_the_step(
+    caller: SubsystemCaller, i: int, window: Window, z: Vector, shape: _Shape, rtol: float
+) -> list[JacobianFinding]:
+    plan, subsystem = caller.plan, caller.plan.subsystems[i]
     name = plan.names[i]
     if not has_capability(subsystem, "rollback"):
         return [_no_matrix(name, f"'{name}' gives a jacobian but no save and restore, so it cannot be checked")]
@@ -148,17 +183,17 @@ def _over_the_step(crew: Crew, i: int, window: Window, z: Vector, shape: _Shape,
     held = np.zeros((len(weight), plan.n_z))
     held[0] = z
 
-    def cross(inputs: Vector) -> Vector:
+    def advance(inputs: Vector) -> Vector:
         subsystem.restore(state)
         coefficients = np.outer(weight, inputs - u)
         coefficients[0] += u
         signal = Polynomial(window.t0, window.H, coefficients)
         ask = partial(subsystem.advance, window.t0, window.t1, signal)
-        return np.array(crew.guarded(i, window.t0, "crossing the step", ask))
+        return np.array(caller.guarded(i, window.t0, "advancing", ask))
 
     try:
-        given = crew.jacobian(i, window, held, weight)
-        compared = _compare(given, cross, u, _nominal(plan.input_ports[i]), subsystem.noise)
+        given = caller.jacobian(i, window, held, weight)
+        compared = _compare(given, advance, u, _nominal(plan.input_ports[i]), subsystem.noise)
     except SimulationError as error:
         return [_no_matrix(name, str(error))]
     finally:
@@ -199,7 +234,7 @@ def _of_a_law(plan: Plan, block: Block, level: str, y: Vector, z: Vector, rtol: 
     z_rows, y_read = z[block.rows], y[block.y_index]
     try:
         _, given = block.partials(z_rows, y_read)
-        compared = _compare(given, lambda v: block.call(z_rows, v), y_read, block.y_nominal, 0.0)
+        compared = _compare(given, lambda v: block.call(z_rows, v), y_read, sizes_at(y_read, block.y_size), 0.0)
     except CosolveError as error:
         return [_no_matrix(block.label, str(error))]
     rows = [plan.z_labels[m] for m in block.rows]

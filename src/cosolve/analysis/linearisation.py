@@ -6,18 +6,17 @@ implicit one; `compare_linearisation` does that over a short window and says in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from cosolve.errors import SetupError
 from cosolve.interface import System
-from cosolve.method.dynamic_static import DynamicStatic
+from cosolve.method import Method
 from cosolve.result import Result
 from cosolve.run.simulate import simulate
 
-_TIGHTER = 0.01  # tolerance of the reference run
 _INVISIBLE, _TOLERABLE = 1.3, 3.0  # error relative to that of the fully implicit run
 
 Verdict = Literal["good enough", "visible", "too coarse"]
@@ -25,13 +24,28 @@ Verdict = Literal["good enough", "visible", "too coarse"]
 
 @dataclass(frozen=True)
 class Linearisation:
-    """What `compare_linearisation` found; `print` it.
+    """What `compare_linearisation` found; `print` explains it.
 
-    Errors are the largest over all outputs, relative to each output's range, against a fully implicit run with a
-    hundredth of the tolerance. `calls` are static calls of all static subsystems together.
+    Parameters
+    ----------
+    method : str
+        The method that was judged, as in "DynamicStatic(C)".
+    verdict : {"good enough", "visible", "too coarse"}
+        The answer.
+    error : float
+        Largest error of all outputs, relative to the range of each, against a run of variant A with a hundredth of the
+        tolerance.
+    error_implicit : float
+        The same of variant A with the given tolerance.
+    worst : str
+        Output with the largest error.
+    steps : tuple of (int, int)
+        Steps of the variant and of variant A.
+    calls : tuple of (int, int)
+        Calls of all static subsystems together, likewise.
     """
 
-    variant: str
+    method: str
     verdict: Verdict
     error: float
     error_implicit: float
@@ -51,15 +65,33 @@ class Linearisation:
             "too coarse": "its error dominates; use variant C or A, or a much smaller rtol",
         }[self.verdict]
         return (
-            f"Variant {self.variant} is {self.verdict}: {advice}.\n"
+            f"{self.method} is {self.verdict}: {advice}.\n"
             f"  error {self.error:.2e} against {self.error_implicit:.2e} of variant A (largest in '{self.worst}')\n"
             f"  steps {self.steps[0]} against {self.steps[1]}, static calls {self.calls[0]} against {self.calls[1]}"
         )
 
 
-def compare_linearisation(system: System, method: DynamicStatic, *, t_end: float, **options: Any) -> Linearisation:
-    """Run variant B or C and variant A over a short window and judge the linearisation; options go to `simulate`.
+def compare_linearisation(system: System, method: Method, *, t_end: float, **options: Any) -> Linearisation:
+    """Judge the linearisation of a dynamic-static method by comparison with variant A.
 
+    Parameters
+    ----------
+    system : System
+        The coupled system.
+    method : DynamicStatic
+        A method of variant B or C.
+    t_end : float
+        End of the runs in seconds.
+    **options : object
+        Further arguments of `simulate`.
+
+    Returns
+    -------
+    Linearisation
+        Verdict ("good enough", "visible" or "too coarse"), errors, steps and calls of both variants.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> mass = cs.Ode(lambda t, x, u: [x[1], u[0]], lambda t, x, u: x, x0=[1.0, 0.0],
     ...               inputs=["force"], outputs=["x", "v"])
@@ -67,23 +99,16 @@ def compare_linearisation(system: System, method: DynamicStatic, *, t_end: float
     >>> system = cs.System({"mass": mass, "spring": spring})
     >>> for source, target in (("mass.x", "spring.x"), ("mass.v", "spring.v"), ("spring.force", "mass.force")):
     ...     system.connect(source, target)
-    >>> compare_linearisation(system, DynamicStatic("C", rtol=1e-5), t_end=2.0).verdict
+    >>> compare_linearisation(system, cs.DynamicStatic("C", rtol=1e-5), t_end=2.0).verdict
     'good enough'
-    >>> compare_linearisation(system, DynamicStatic("B", rtol=1e-5), t_end=2.0).good
+    >>> compare_linearisation(system, cs.DynamicStatic("B", rtol=1e-5), t_end=2.0).good
     False
     """
-    if not isinstance(method, DynamicStatic):
-        raise SetupError(f"compare_linearisation judges a DynamicStatic method, not {method!r}")
-    if method.variant == "A":
-        raise SetupError("compare_linearisation: variant A does not linearise; give variant B or C")
-    implicit = replace(method, variant="A")
-    finer: dict[str, Any] = {"rtol": method.rtol * _TIGHTER}
-    if method.step is not None:
-        finer["step"] = method.step / 4
-    elif method.atol is not None:
-        tighter = np.asarray(method.atol) * _TIGHTER
-        finer["atol"] = tuple(tighter.tolist()) if tighter.ndim else float(tighter)
-    exact = simulate(system, t_end=t_end, method=replace(implicit, **finer), **options)
+    references = method.references() if isinstance(method, Method) else None
+    if references is None:
+        raise SetupError(f"compare_linearisation judges DynamicStatic of variant B or C; {method!r} does not linearise")
+    implicit, finer = references
+    exact = simulate(system, t_end=t_end, method=finer, **options)
     runs = [simulate(system, t_end=t_end, method=m, **options) for m in (method, implicit)]
     (error, worst), (error_implicit, _) = (_distance(exact, run) for run in runs)
     floor = max(error_implicit, 1e-14)
@@ -93,7 +118,7 @@ def compare_linearisation(system: System, method: DynamicStatic, *, t_end: float
     dynamic = {name for name, s in system.subsystems.items() if hasattr(s, "equations")}
     calls = [sum(n for name, n in run.stats.calls.items() if name not in dynamic) for run in runs]
     return Linearisation(
-        method.variant,
+        method.label,
         verdict,
         error,
         error_implicit,

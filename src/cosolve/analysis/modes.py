@@ -1,11 +1,11 @@
 """What a macro step does to the motions of the coupled system: its factors per step beside `exp(lambda H)`.
 
 A stable macro step may still be wrong. A stiff first-order coupling dies out at once, `exp(lambda H) = 0`, where
-signals of degree 1 have a factor near -1: the run rings, and is called stable. So the eigenvalues of the macro map are
-compared with those of the coupled system over the same time (docs/theory.md, "Stiff couplings").
+signals of degree 1 have a factor near -1: the run rings, and is called stable. So the eigenvalues of the amplification
+matrix are compared with those of the coupled system over the same time (docs/theory.md, "Stiff couplings").
 
 The reference is the map of the states over many short steps of degree 0, at two lengths and extrapolated. It needs no
-more than the macro map does. Motions that the short steps do not resolve either have died out by their end.
+more than the amplification matrix does. Motions that the short steps do not resolve either have died out by their end.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from cosolve.analysis.stability import macro_map
+from cosolve.accuracy.amplification import AmplificationMatrix
+from cosolve.analysis.stability import amplification_matrix
 from cosolve.errors import CosolveError
-from cosolve.interface import System
+from cosolve.interface import Plan, System
 from cosolve.method import Jacobi, Method, SemiImplicit
-from cosolve.run.step_map import MacroMap
 
 #: Factors from this size on last; a run has forgotten smaller ones after some steps.
 LASTING = 0.5
@@ -28,6 +28,9 @@ LASTING = 0.5
 #: Errors of a motion within a radian, or a time constant, relative to its amplitude: from the first on it is not
 #: resolved, from the second on it is another motion.
 UNRESOLVED, WRONG = 0.15, 0.5
+
+#: Share of a fast motion that is left after a macro step, from which on it is taken for a slower one.
+_FELT = 0.05
 
 #: Short steps per macro step; the extrapolation is believed where the two are no further apart than this.
 _SHORT, _APART = 32, 0.2
@@ -79,8 +82,8 @@ class Mode:
         return bool(abs(np.angle(self.factor)) > np.pi / 3)
 
 
-def wrong_modes(system: System, method: Method, H: float, here: MacroMap) -> list[Mode]:
-    """The factors of the macro map that last and are none of the coupled system, and those that miss theirs.
+def wrong_modes(system: System, method: Method, H: float, here: AmplificationMatrix) -> list[Mode]:
+    """The factors of the amplification matrix that last and are none of the coupled system, and those that miss theirs.
 
     >>> import cosolve as cs
     >>> def tank(C):
@@ -88,7 +91,7 @@ def wrong_modes(system: System, method: Method, H: float, here: MacroMap) -> lis
     >>> system = cs.System({"one": tank(1.0), "two": tank(0.5)})
     >>> system.law({"one.q": -1, "two.q": 1}, lambda a, b: 1e4 * (a - b), of=["one.h", "two.h"], name="q")
     >>> for method in (cs.SemiImplicit(1), cs.SemiImplicit(1, signal="bdf")):
-    ...     print(wrong_modes(system, method, 0.02, cs.macro_map(system, method, 0.02)))
+    ...     print(wrong_modes(system, method, 0.02, cs.analysis.amplification_matrix(system, method, 0.02)))
     [Mode(factor=(-0.993...), exact=None, variable='q', error=1.0)]
     []
     """
@@ -110,16 +113,57 @@ def wrong_modes(system: System, method: Method, H: float, here: MacroMap) -> lis
     return _named(system, here, vectors, bad)
 
 
+def fastest_turns(system: System, H: float) -> tuple[float, str]:
+    """Turns per macro step of the fastest motion that outlasts it, and the coupling variable that shows it most.
+
+    Beyond half a turn its values at macro points are those of a slower motion too, and others cannot tell which.
+    Motions that turn by more than half in a short step are not looked for.
+
+    >>> import cosolve as cs
+    >>> def mass(w, x):
+    ...     return cs.Linear([[0, 1], [-w * w, 0]], [[0], [1]], [[1, 0]], x0=[x, 0], inputs=["f"], outputs=["x"])
+    >>> system = cs.System({"slow": mass(1.0, 0.1), "fast": mass(100.0, 1.0)})
+    >>> system.law({"slow.f": 1, "fast.f": -1}, lambda a, b: b - a, of=["slow.x", "fast.x"], name="F")
+    >>> turns, name = fastest_turns(system, 0.1)
+    >>> round(turns, 2), name
+    (1.59, 'F')
+    """
+    plan = system.plan()
+    method = _held(plan)
+    if method is None:
+        return 0.0, ""
+    try:
+        here = amplification_matrix(system, method, H / _SHORT)
+    except CosolveError:
+        return 0.0, ""
+    if not np.isfinite(here.matrix).all():
+        return 0.0, ""
+    values, vectors = np.linalg.eig(here.matrix)
+    shown = np.abs(vectors[here.n_states : here.n_states + plan.n_z]) / plan.z_nominal[:, np.newaxis]
+    seen = shown.max(axis=0, initial=0.0) > 1e-6 * shown.max(initial=0.0)
+    turns = np.where(seen & (np.abs(values) ** _SHORT > _FELT), np.abs(np.angle(values)), 0.0)
+    k = int(np.argmax(turns)) if len(turns) else 0
+    if not turns.any() or not len(shown):
+        return 0.0, ""
+    return float(turns[k]) * _SHORT / (2.0 * np.pi), plan.z_labels[int(np.argmax(shown[:, k]))]
+
+
+def _held(plan: Plan) -> Method | None:
+    """The method of degree 0 whose short steps show the coupled system; None where there is none."""
+    for method in (SemiImplicit(0), Jacobi(0)):
+        if not method.complaints(plan):
+            return method
+    return None
+
+
 def coupled_factors(system: System, H: float) -> Complex | None:
     """`exp(lambda H)` of the coupled system, linearised where it starts; None where short steps do not tell."""
     plan = system.plan()
-    method: Method = SemiImplicit(0)
-    if method.complaints(plan):
-        method = Jacobi(0)
-    if method.complaints(plan):
+    method = _held(plan)
+    if method is None:
         return None
     try:
-        maps = [macro_map(system, method, H / count) for count in (_SHORT, 2 * _SHORT)]
+        maps = [amplification_matrix(system, method, H / count) for count in (_SHORT, 2 * _SHORT)]
     except CosolveError:
         return None
     n = len(maps[0].matrix) if method.explicit else maps[0].n_states  # held at its end, nothing of the past enters
@@ -145,7 +189,7 @@ def _error(factor: complex, exact: complex) -> float:
 
 
 def _named(
-    system: System, here: MacroMap, vectors: Complex, bad: list[tuple[complex, complex | None, int]]
+    system: System, here: AmplificationMatrix, vectors: Complex, bad: list[tuple[complex, complex | None, int]]
 ) -> list[Mode]:
     """One mode for each pair of conjugates, what spoils a run first, with the coupling variable that shows it most."""
     plan, found = system.plan(), []

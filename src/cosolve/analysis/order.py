@@ -48,10 +48,22 @@ def observed_order(coarse: npt.ArrayLike, middle: npt.ArrayLike, fine: npt.Array
 
 @dataclass(frozen=True)
 class OrderEstimate:
-    """What three runs say: the order over the whole run, at each macro point, and the error of the finest run.
+    """What three runs say about the order of convergence, from `order_estimate`.
 
-    `orders[n]` belongs to the time `t[n]` (NaN where nothing has happened yet); `errors[name]` estimates the largest
-    error of that variable in the run with the smallest step, `steps[-1]`.
+    Parameters
+    ----------
+    steps : tuple of (float, float, float)
+        Macro steps in seconds.
+    t : ndarray
+        Macro points of the coarsest run in seconds.
+    order : float
+        Order over the whole run.
+    orders : ndarray
+        Order at each time of `t`; NaN where nothing has happened yet.
+    errors : dict of str to float
+        Estimated largest error of each variable in the run with the smallest step.
+    runs : tuple of Result
+        The runs.
     """
 
     steps: tuple[float, float, float]
@@ -76,11 +88,32 @@ def order_estimate(
     ratio: int = 2,
     **options: Any,
 ) -> OrderEstimate:
-    """Run with `step`, `step / ratio` and `step / ratio**2`, and see how fast the solutions approach each other.
+    """Estimate the order of convergence from three runs, without a reference.
 
-    `system` may be a function of the step, for models that depend on it (a two-step rule begins with values one step
-    before the start). Further options go to `simulate`.
+    Parameters
+    ----------
+    system : System or callable
+        The coupled system, or `system(step)` for models that depend on the macro step.
+    method : Method, str or dict
+        The coupling method.
+    step : float
+        Largest macro step in seconds; the others are `step / ratio` and `step / ratio**2`.
+    t_end : float
+        End of the runs in seconds, a multiple of `step`.
+    names : sequence of str
+        The variables that are compared.
+    ratio : int, default 2
+        Ratio of the steps.
+    **options : object
+        Further arguments of `simulate`.
 
+    Returns
+    -------
+    OrderEstimate
+        The observed order, also over time, and error estimates.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
     >>> system = cs.System({"one": tank(1), "two": tank(0)})

@@ -1,7 +1,7 @@
 """Stability before the run: the macro step as a linear map, its spectral radius, and the step where it passes 1.
 
-The map acts on all subsystem states and the stored coupling variables. It is found by crossing *one* macro step with
-the method's own code from unit states, so what is analysed is what will run; for linear systems it is exact up to
+The map acts on all subsystem states and the stored coupling variables. It is found by advancing over *one* macro step
+with the method's own code from unit states, so what is analysed is what will run; for linear systems it is exact up to
 rounding (docs/theory.md, "Stability"). Nonlinear systems are differenced at a given state.
 Systems with subsystems that hide their state are tried out instead (`black_box.py`).
 """
@@ -13,7 +13,9 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 
+from cosolve.accuracy.amplification import NEUTRAL, AmplificationMatrix, StepFunction, linearise
 from cosolve.analysis.black_box import estimate_stability, estimated_limit, hides_state, trials_of
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import is_number, positive
@@ -23,27 +25,46 @@ from cosolve.interface import Plan, System
 from cosolve.interface.system import refuse_no_system
 from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method
-from cosolve.run.ownership import trial_crew
-from cosolve.run.step_map import NEUTRAL, MacroMap, StepFunction, linearise
+from cosolve.state.ownership import trial_caller
 from cosolve.stepsize import refuse_bad_step
 
 
-def macro_map(
+def amplification_matrix(
     system: System,
     method: MethodLike,
     step: float,
     *,
     state: Mapping[str, npt.ArrayLike] | None = None,
     t: float = 0.0,
-) -> MacroMap:
-    """The macro step of `method` of length `step` as a linear map, at `state` (subsystem name -> state vector).
+) -> AmplificationMatrix:
+    """Linearise one macro step.
 
+    Parameters
+    ----------
+    system : System
+        The coupled system. Every subsystem needs `get_state` and `set_state`.
+    method : Method, str or dict
+        The coupling method.
+    step : float
+        Macro step in seconds.
+    state : mapping of str to array_like or None, default None
+        States of subsystems at which it is linearised. None: those at the start.
+    t : float, default 0.0
+        Time in seconds.
+
+    Returns
+    -------
+    AmplificationMatrix
+        The matrix of the linear map, its eigenvalues and spectral radius.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
     >>> system = cs.System({"one": tank(), "two": tank()})
     >>> system.connect("one.h", "two.q")
     >>> system.connect("two.h", "one.q")
-    >>> cs.macro_map(system, cs.Jacobi(degree=0), 0.1).matrix.shape
+    >>> cs.analysis.amplification_matrix(system, cs.Jacobi(degree=0), 0.1).matrix.shape
     (4, 4)
     """
     return _map(system, as_method(method), step, state, t)
@@ -55,9 +76,10 @@ def _map(
     H: float,
     state: Mapping[str, npt.ArrayLike] | None,
     t: float = 0.0,
-    sample: MacroMap | None = None,
-) -> MacroMap:
-    """`macro_map`; where a `sample` for another step is given, it says which entries may differ from zero."""
+    sample: AmplificationMatrix | None = None,
+    affine: bool | None = None,
+) -> AmplificationMatrix:
+    """`amplification_matrix`; a `sample` for another step and `affine` say what is known of it (`linearise`)."""
     refuse_bad_step(H, "the macro step")
     plan = system.plan()
     method.refuse_unfit(plan)
@@ -70,13 +92,13 @@ def _map(
             "estimate_stability, spectral_radius and critical_step do without"
         )
     try:
-        return linearise(_step(plan, method, H, t, state), sample)
+        return linearise(_step(plan, method, H, t, state), sample, affine)
     except SimulationError as error:
         raise SetupError(f"the macro step cannot be linearised: {error}") from error
 
 
-def growth_of_model(system: System, method: Method, H: float, here: MacroMap, parts: int = 100) -> float:
-    """What the growing mode of `here` is multiplied by where `parts` short steps cross the same time.
+def growth_of_model(system: System, method: Method, H: float, here: AmplificationMatrix, parts: int = 100) -> float:
+    """What the growing mode of `here` is multiplied by where `parts` short steps advance over the same time.
 
     A map at a state that is no equilibrium describes a piece of a motion, and what grows on it may be the motion
     itself: then short steps show the same growth over the same time, whereas they tame what the coupling has made.
@@ -107,6 +129,17 @@ def growth_of_model(system: System, method: Method, H: float, here: MacroMap, pa
     return float(np.abs(np.linalg.eigvals(within)).max())
 
 
+def rates_in_short_steps(system: System, method: Method, H: float) -> tuple[float, list[float]]:
+    """A step that resolves all motions of the coupled system; growth per second in it and in a shorter one, or 0.
+
+    That of a model is the same in both; that of a coupling which subsystems answer at once is the same in every step.
+    """
+    scales = _time_scales(system, method, None, longest=H)
+    short = H / 100 if scales is None else min(H / 100, 0.01 / scales[1])
+    maps = [(amplification_matrix(system, method, step), step) for step in (short, short / 3.17)]
+    return short, [float(np.log(found.radius)) / step if found.unstable else 0.0 for found, step in maps]
+
+
 def spectral_radius(
     system: System,
     method: MethodLike,
@@ -115,17 +148,34 @@ def spectral_radius(
     state: Mapping[str, npt.ArrayLike] | None = None,
     t: float = 0.0,
 ) -> float:
-    """Spectral radius of the macro step: below 1 the coupled run decays, above 1 it grows.
+    """Compute the spectral radius of a macro step: below 1 disturbances decay, above 1 they grow.
 
-    Where a subsystem does not show its state (most co-simulation FMUs), it is estimated from the first macro steps
-    after `t`, see `estimate_stability`.
+    Parameters
+    ----------
+    system : System
+        The coupled system.
+    method : Method, str or dict
+        The coupling method.
+    step : float
+        Macro step in seconds.
+    state : mapping of str to array_like or None, default None
+        States of subsystems at which the step is linearised. None: those at the start.
+    t : float, default 0.0
+        Time in seconds.
 
+    Returns
+    -------
+    float
+        The spectral radius. If a subsystem does not show its state, it is estimated, see `estimate_stability`.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1]], [[0.5]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
     >>> system = cs.System({"one": tank(), "two": tank()})
     >>> system.connect("one.h", "two.q")
     >>> system.connect("two.h", "one.q")
-    >>> round(cs.spectral_radius(system, cs.Jacobi(degree=0), 0.1), 4)      # exact: exp(-0.05) = 0.9512
+    >>> round(cs.analysis.spectral_radius(system, cs.Jacobi(degree=0), 0.1), 4)      # exact: exp(-0.05) = 0.9512
     0.9524
     """
     method = as_method(method)
@@ -138,7 +188,7 @@ def spectral_radius(
         if not np.isfinite(found.radius):
             raise SetupError(f"the spectral radius cannot be estimated: {found.reason}")
         return found.radius
-    return macro_map(system, method, step, state=state, t=t).radius
+    return amplification_matrix(system, method, step, state=state, t=t).radius
 
 
 def critical_step(
@@ -148,46 +198,66 @@ def critical_step(
     step_range: tuple[float, float] | None = None,
     state: Mapping[str, npt.ArrayLike] | None = None,
 ) -> float:
-    """The smallest macro step at which the spectral radius passes 1; `inf` if none does, 0 if all do.
+    """Compute the smallest macro step at which the spectral radius exceeds 1.
 
-    Steps are scanned on a grid of 2 % spacing from far below the fastest to beyond the slowest time scale of the
-    coupled system (or over `step_range`), and the first crossing is located to 1e-8. Instability windows narrower
-    than the grid may be missed. Where a subsystem does not show its state, steps are tried out instead, a factor of 2
-    apart, and the limit is located to 1 %; that takes some thousand macro steps.
+    Parameters
+    ----------
+    system : System
+        The coupled system.
+    method : Method, str or dict
+        The coupling method.
+    step_range : tuple of (float, float) or None, default None
+        Smallest and largest step in seconds to search. None: from far below the fastest to beyond the slowest time
+        scale of the coupled system.
+    state : mapping of str to array_like or None, default None
+        States of subsystems at which the step is linearised. None: those at the start.
 
+    Returns
+    -------
+    float
+        The step in seconds; inf if no step is unstable, 0 if all are.
+
+    Notes
+    -----
+    Neighbouring steps of the scan differ by 2 %, and by up to 10 % where that turns the fastest motion by no more than
+    0.02 radians. Narrower unstable ranges may be missed. The limit is located to 1e-8.
+    If a subsystem does not show its state, steps a factor of 2 apart are tried instead and the limit is located to 1 %,
+    which takes some thousand macro steps.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1]], [[-3]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
     >>> system = cs.System({"one": tank(), "two": tank()})
     >>> system.connect("one.h", "two.q")
     >>> system.connect("two.h", "one.q")
-    >>> cs.critical_step(system, cs.Jacobi(degree=0))                    # the coupled system itself is unstable
+    >>> cs.analysis.critical_step(system, cs.Jacobi(degree=0))  # the coupled system itself is unstable
     0.0
     """
     method = as_method(method)
     if state is None and hides_state(system.plan()):
         return estimated_limit(trials_of(system, method), step_range)
-    slow_and_fast = _time_scales(system, method, state, longest=np.inf if step_range is None else step_range[1])
-    if slow_and_fast is None:  # nothing moves: an algebraic loop at most, whatever the step
-        return 0.0 if macro_map(system, method, 1.0, state=state).unstable else np.inf
-    slow, fast = slow_and_fast
-    sample = macro_map(system, method, 0.1 / fast, state=state)
+    if step_range is not None:
+        for end in step_range:
+            refuse_bad_step(end, "step_range")
+    scales = _time_scales(system, method, state, longest=np.inf if step_range is None else step_range[1])
+    if scales is None:  # nothing moves: an algebraic loop at most, whatever the step
+        return 0.0 if amplification_matrix(system, method, 1.0, state=state).unstable else np.inf
+    slow, fast, sample = scales
+    sample = _map(system, method, 0.1 / fast, state, sample=sample)
 
-    def unstable(H: float) -> bool:
-        return _map(system, method, H, state, sample=sample).grows(sample.neutral)
+    def excess(H: float) -> float:
+        return _map(system, method, H, state, sample=sample, affine=sample.linear).excess(sample.neutral)
 
     if step_range is None:
-        coarse = np.geomspace(1e-6 / fast, 1e-2 / fast, 40, endpoint=False)
-        grid = np.concatenate([coarse, _two_percent(1e-2 / fast, 20.0 / slow)])
+        grid = np.concatenate([np.geomspace(1e-6 / fast, 1e-2 / fast, 12)[:-1], _steps(1e-2 / fast, 20.0 / slow, fast)])
     else:
-        low, high = step_range
-        refuse_bad_step(low, "step_range")
-        refuse_bad_step(high, "step_range")
-        grid = _two_percent(low, high)
-    if unstable(float(grid[0])):
+        grid = _steps(*step_range, fast)
+    if excess(float(grid[0])) > 0.0:
         return 0.0
     for below, above in pairwise(grid):
-        if unstable(float(above)):
-            return _bisect(unstable, float(below), float(above))
+        if excess(float(above)) > 0.0:
+            return _located(excess, float(below), float(above))
     return np.inf
 
 
@@ -198,8 +268,28 @@ def stability_map(
     method: MethodLike,
     step: float,
 ) -> Matrix:
-    """Spectral radii over two parameters: entry `[i, j]` belongs to `build(first[i], second[j])`.
+    """Compute spectral radii over two parameters.
 
+    Parameters
+    ----------
+    build : callable
+        `build(a, b)` returns the system.
+    first : sequence of float
+        Values of the first parameter.
+    second : sequence of float
+        Values of the second parameter.
+    method : Method, str or dict
+        The coupling method.
+    step : float
+        Macro step in seconds.
+
+    Returns
+    -------
+    ndarray
+        Entry `[i, j]` belongs to `build(first[i], second[j])`.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> def build(a, b):
     ...     tank = lambda k: cs.Linear([[-1]], [[k]], [[1]], x0=[1], inputs=["q"], outputs=["h"])
@@ -207,7 +297,7 @@ def stability_map(
     ...     system.connect("one.h", "two.q")
     ...     system.connect("two.h", "one.q")
     ...     return system
-    >>> (cs.stability_map(build, [0.5, 5.0], [0.5, 5.0], cs.Jacobi(degree=0), 0.1) < 1).tolist()
+    >>> (cs.analysis.stability_map(build, [0.5, 5.0], [0.5, 5.0], cs.Jacobi(degree=0), 0.1) < 1).tolist()
     [[True, False], [False, False]]
     """
     method = as_method(method)
@@ -219,8 +309,8 @@ def stability_map(
 
 def _step(plan: Plan, method: Method, H: float, t: float, state: Mapping[str, npt.ArrayLike] | None) -> StepFunction:
     """The macro step at the start of a run, or with these states of some subsystems."""
-    crew = trial_crew(plan)
-    y, z = crew.start(t)
+    caller = trial_caller(plan)
+    y, z = caller.start(t)
     if state is not None:
         unknown = [name for name in state if name not in plan.names]
         if unknown:
@@ -228,28 +318,29 @@ def _step(plan: Plan, method: Method, H: float, t: float, state: Mapping[str, np
         for name, subsystem in zip(plan.names, plan.subsystems, strict=True):
             if name in state:
                 subsystem.set_state(np.asarray(state[name], dtype=np.float64))
-        z = crew.settle(t, y, z)[1]
-    return StepFunction(crew, method, H, t, z)
+        z = caller.settle(t, y, z)[1]
+    return StepFunction(caller, method, H, t, z)
 
 
 def _time_scales(
     system: System, method: Method, state: Mapping[str, npt.ArrayLike] | None, longest: float
-) -> tuple[float, float] | None:
-    """Smallest and largest angular frequency or rate of the coupled system, from maps at tiny steps.
+) -> tuple[float, float, AmplificationMatrix] | None:
+    """Smallest and largest angular frequency or rate of the coupled system, from maps at tiny steps; the last map.
 
     For `H -> 0` the eigenvalues of motions go to 1, those of stored values and of dead-beat modes stay elsewhere. The
     step is raised until the first motion leaves the neighbourhood of 1, which shows the fastest rate, and on until
     none is left there, which shows the slowest. Beyond the `longest` step of interest only a rate that is still unknown
     is looked for: a step of a second costs a model with internal steps of a microsecond a million of them.
     """
-    slow, fast, count = np.inf, 0.0, -1
+    slow, fast, count, found = np.inf, 0.0, -1, None
     for H in 10.0 ** np.arange(-12.0, 7.0):
         if H > longest and fast:
             break
         try:
-            distance = np.sort(np.abs(macro_map(system, method, float(H), state=state).eigenvalues - 1.0))
+            found = _map(system, method, float(H), state, sample=found)
         except SetupError:
             continue
+        distance = np.sort(np.abs(found.eigenvalues - 1.0))
         near = distance[distance < 0.05]
         moving = near[near > NEUTRAL] / H
         if len(moving):
@@ -258,18 +349,19 @@ def _time_scales(
         elif fast and not len(near):
             break
         count = max(count, len(near))
-    return (max(slow, 1e-6 * fast), fast) if fast else None
+    return (max(slow, 1e-6 * fast), fast, found) if fast and found is not None else None
 
 
-def _two_percent(low: float, high: float) -> Vector:
-    return np.geomspace(low, high, max(2, int(np.log(high / low) / np.log(1.02)) + 1))
+def _steps(low: float, high: float, fast: float) -> Vector:
+    """Macro steps to look at: 2 % apart, more where the fastest motion turns by less than 0.02 radians in between."""
+    steps = [low]
+    while steps[-1] < high:
+        steps.append(steps[-1] * (1.0 + float(np.clip(0.02 / (steps[-1] * fast), 0.02, 0.1))))
+    return np.array([*steps[:-1], high])
 
 
-def _bisect(unstable: Callable[[float], bool], below: float, above: float) -> float:
-    while above - below > 1e-8 * above:
-        middle = 0.5 * (below + above)
-        if unstable(middle):
-            above = middle
-        else:
-            below = middle
-    return above
+def _located(excess: Callable[[float], float], below: float, above: float) -> float:
+    """Where the excess passes zero between these steps, on its upper side."""
+    accuracy = 1e-8 * above
+    found = float(brentq(excess, below, above, xtol=0.25 * accuracy))
+    return found if excess(found) > 0.0 else min(above, found + accuracy)

@@ -1,1 +1,1 @@
-"""What every room uses: arrays, checks of what users give, plain files, small matrix products."""
+"""What every package uses: arrays, checks of what users give, plain files, small matrix products."""

@@ -1,7 +1,7 @@
 """Checks of what users give.
 
 `is_...` answers with a Boolean, for callers with a sentence of their own; the others return the value in its proper
-type, or raise the house's sentence: who complains, what about, what would do, and what was given.
+type, or raise cosolve's sentence: who complains, what about, what would do, and what was given.
 """
 
 from __future__ import annotations
@@ -63,6 +63,17 @@ def positive(owner: str, name: str, value: Any, of: str = "") -> float:
     """
     if not is_positive(value):
         raise SetupError(f"{owner}: {name} must be a positive number{of}, not {value!r}")
+    return float(value)
+
+
+def not_negative(owner: str, name: str, value: Any) -> float:
+    """`value` as a float when it is a finite number of at least 0.
+
+    >>> not_negative("Bar", "rho", 0)
+    0.0
+    """
+    if not (is_number(value) and value >= 0):
+        raise SetupError(f"{owner}: {name} must be a number of at least 0, not {value!r}")
     return float(value)
 
 

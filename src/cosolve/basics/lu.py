@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,7 +41,7 @@ def lu_factor(A: Matrix) -> tuple[Matrix, Index, float]:
         return np.zeros((0, 0)), np.zeros(0, dtype=np.intp), 1.0
     norm = np.abs(A).sum(axis=0).max()
     lu, pivots, info = dgetrf(A)
-    rcond = dgecon(lu, norm)[0] if info == 0 and np.isfinite(norm) else 0.0
+    rcond = dgecon(lu, norm)[0] if info == 0 and isfinite(norm) else 0.0
     return lu, pivots, float(rcond)
 
 
@@ -142,7 +143,7 @@ def eliminate(matrix: Matrix, order: Index, n: int, least: float) -> bool:
     """LU factors of the first `n` rows and columns with partial pivoting, in place, for compiled code.
 
     `order` is filled with the rows in their new order. False, and no factors, where a pivot is not above `least` times
-    the largest one so far: `RCOND` for the verdict of this module, 0 where somebody else judges the solution.
+    the largest one so far: `RCOND` for the verdict of this module, 0 where the caller judges the solution.
 
     >>> matrix, order = np.array([[0.0, 2.0], [4.0, 0.0]]), np.zeros(2, dtype=int)
     >>> eliminate(matrix, order, 2, RCOND), order

@@ -1,6 +1,6 @@
-"""Paths that somebody gave: refused before anything is opened when they lead to no plain file.
+"""Paths given by users: refused before anything is opened when they lead to no plain file.
 
-Opening a named pipe waits for whoever writes into it, and reading `/dev/zero` never ends, so what stands behind a path
+Opening a named pipe waits for a writer, and reading `/dev/zero` never ends, so what stands behind a path
 is looked at first.
 """
 
@@ -25,7 +25,7 @@ _OTHERS = (
 def refuse_no_file(path: str | Path, folder: bool = False) -> None:
     """Raise for what is there but is no file, and for text that cannot be a path; a missing file passes.
 
-    With `folder` a folder passes too. Whoever opens a missing file gets `FileNotFoundError` and says what was wanted.
+    With `folder` a folder passes too. Opening a missing file raises `FileNotFoundError` and says what was wanted.
 
     >>> refuse_no_file("/dev/null")
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
 """Small matrix products that add up strictly from left to right.
 
 A library product of the same numbers may add in another order from one machine, thread count or code path to the next.
-Small products are therefore summed in the order in which they are written, so that the readable engine and the compiled
+Small products are therefore summed in the order in which they are written, so that the Python engine and the compiled
 loop agree in every bit; large ones go to the library, and such systems are not compiled.
 """
 

@@ -73,27 +73,27 @@ def problem(complaint: str, given: object) -> str:
 def failed_while(name: str, doing: str, t: float, error: BaseException) -> str:
     """The sentence about a call to a subsystem that raised `error`.
 
-    The house's own complaints are sentences already; others are named by their type too.
+    The sentences of cosolve's own errors are kept; other errors are named by their type too.
 
-    >>> failed_while("tank", "crossing the step", 0.5, ZeroDivisionError("division by zero"))
-    "'tank' failed while crossing the step at t = 0.5: division by zero (ZeroDivisionError)"
+    >>> failed_while("tank", "advancing", 0.5, ZeroDivisionError("division by zero"))
+    "'tank' failed while advancing at t = 0.5: division by zero (ZeroDivisionError)"
     """
     what = str(error) if isinstance(error, CosolveError) else raised(error)
     return f"'{name}' failed while {doing} at t = {t:.9g}: {what}"
 
 
 def raised(error: BaseException) -> str:
-    r"""What somebody else's exception says, on one line, and its type.
+    r"""What a foreign exception says, on one line, and its type.
 
     >>> raised(ZeroDivisionError("division by zero")), raised(ValueError("first line\n  second line"))
     ('division by zero (ZeroDivisionError)', 'first line second line (ValueError)')
     """
     said = text_of(error)
-    return f"{said} ({type(error).__name__})" if said else f"{type(error).__name__} without a word"
+    return f"{said} ({type(error).__name__})" if said else f"{type(error).__name__} without a message"
 
 
 def text_of(error: BaseException) -> str:
-    r"""The text of somebody else's exception, on one line.
+    r"""The text of a foreign exception, on one line.
 
     >>> text_of(ValueError("first line\n  second line"))
     'first line second line'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cosolve.cli.options import DegreeOption, MethodOption, StepOption, SystemFile, read_file
-from cosolve.cli.screen import JsonOption, print_json
+from cosolve.cli.screen import JsonOption, print_json, progress, say
 from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
@@ -23,23 +23,32 @@ def check(
     json: JsonOption = False,
 ) -> None:
     """Say before the run whether the method and the macro step will work."""
-    from cosolve.analysis import check as advise
+    from cosolve.analysis.advice import Advice, examine
+    from cosolve.method.named import as_method
 
-    described = read_file(file, method, degree, step, None)
-    if described.method is None:
+    described = read_file(file, method=method, degree=degree, step=step)
+    options = described.options
+    if options.method is None:
         raise SetupError(f"'{file}' leaves the method open, and a check is about one; write --method jacobi:2, say")
-    advice = advise(described.system, described.method, _first_step(described.step))
+    taken, advice = as_method(options.method), Advice()
+    try:
+        with progress(json, "trying macro steps") as show:
+            examine(advice, described.system, taken, _first_step(options.step), show.say if show else None)
+    except KeyboardInterrupt:
+        if advice.findings and not json:
+            say(f"{advice}\nfound before it was ended; there may be more", 7)
+        raise
     if json:
         content = {
             "file": file,
-            "method": described.method.label,
-            "step": _first_step(described.step),
+            "method": taken.label,
+            "step": _first_step(options.step),
             "radius": advice.radius,
             "findings": [asdict(finding) for finding in advice.findings],
         }
         print_json("check", content, ok=advice.ok)
     else:
-        typer.echo(str(advice))
+        say(str(advice), 7)
     if not advice.ok:
         raise typer.Exit(1)
 

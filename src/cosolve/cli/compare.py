@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cosolve.basics.error_location import raised_at
 from cosolve.cli.options import EndOption, StepOption, SystemFile, read_file
-from cosolve.cli.screen import JsonOption, console, print_json, progress
+from cosolve.cli.screen import INDENT, NARROW, JsonOption, console, print_json, progress, say
 from cosolve.errors import SetupError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from cosolve.analysis.compare import Comparison, Entry
     from cosolve.io import Description
     from cosolve.method import Method
@@ -33,11 +36,14 @@ def compare(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Run a system with several methods and compare accuracy and cost."""
+    """Run a system with several methods and compare accuracy and cost.
+
+    Leaves with exit code 3 where none of them could run to the end.
+    """
     from cosolve.analysis.compare import compare as run_all
     from cosolve.method.named import as_method
 
-    described = read_file(file, None, None, step, t_end)
+    described = read_file(file, step=step, t_end=t_end)
     chosen = [as_method(words.strip()) for words in methods.split(",") if words.strip()]
     if not chosen:
         raise SetupError("--methods names no method; write it as jacobi:1,semi-implicit:1")
@@ -46,27 +52,30 @@ def compare(
         found = run_all(
             described.system,
             chosen,
-            t_end=described.t_end,
-            step=described.step,
+            t_end=described.options.t_end,
+            step=described.options.step,
             reference=against,
             progress=show,
-            t_start=described.t_start,
-            startup=described.startup,
-            workers=described.workers,
+            t_start=described.options.t_start,
+            startup=described.options.startup,
+            workers=described.options.workers,
         )
+    good = not all(entry.failure for entry in found.entries)
     if json:
-        print_json("compare", _content(found, described), ok=True)
+        print_json("compare", _content(found, described), ok=good)
     else:
         _print_comparison(found, described)
+    if not good:
+        raise typer.Exit(3)
 
 
 def _content(found: Comparison, described: Description) -> dict[str, Any]:
-    step = described.step
+    step = described.options.step
     return {
         "file": described.path,
         "step": step if step is None or isinstance(step, (int, float)) else repr(step),
-        "t_start": described.t_start,
-        "t_end": described.t_end,
+        "t_start": described.options.t_start,
+        "t_end": described.options.t_end,
         "reference": found.reference,
         "methods": [
             {
@@ -105,25 +114,51 @@ def _reference(words: str) -> tuple[Method, float]:
 
 
 def _print_comparison(found: Comparison, described: Description) -> None:
+    run = described.options
+    title = f"{described.path.name}, step {run.step}, t = {run.t_start:g} ... {run.t_end:g}"
+    if console().width < NARROW:
+        say("\n".join([title, *map(_in_words, found.entries)]), INDENT)
+    else:
+        console().print(_table(title, found))
+    if found.error is None:
+        say(f"error: largest over time, relative to the largest value of the output, against {found.reference}")
+    else:
+        say(f"no errors: the run to compare with, {found.reference}, has stopped")
+    stopped: dict[str, list[str]] = {}
+    for entry in found.entries:
+        if entry.failure:
+            stopped.setdefault(entry.failure, []).append(entry.label)
+    for failure, labels in stopped.items():
+        say(f"{', '.join(labels)}: {failure}")
+    if found.error is not None and (place := raised_at(found.error)):
+        say(f"raised  {place}")
+
+
+_HEADINGS = ("method", "finished", "error", "in", "calls", "iter.", "seconds")
+
+
+def _cells(entry: Entry) -> tuple[str, ...]:
+    error = f"{entry.error:.2e}" if entry.error == entry.error else "-"
+    stats = entry.stats
+    counts = ("-",) * 3 if entry.refused else (stats.total_calls, stats.iterations, f"{stats.wall_seconds:.3g}")
+    return (entry.label, _state(entry), error, entry.worst or "-", *map(str, counts))
+
+
+def _in_words(entry: Entry) -> str:
+    """One row, for a terminal too narrow for a table."""
+    cells = dict(zip(_HEADINGS, _cells(entry), strict=True))
+    about = ", ".join(f"{heading} {cells[heading]}" for heading in _HEADINGS[1:] if cells[heading] != "-")
+    return f"{entry.label}: {about}"
+
+
+def _table(title: str, found: Comparison) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(
-        title=f"{described.path.name}, step {described.step}, t = {described.t_start:g} ... {described.t_end:g}",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1),
-    )
-    for heading in ("method", "finished", "error", "in", "calls", "iter.", "seconds"):
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for heading in _HEADINGS:
         left = heading in ("method", "finished", "in")
         table.add_column(heading, justify="left" if left else "right", no_wrap=heading == "method", overflow="fold")
     for entry in found.entries:
-        error = f"{entry.error:.2e}" if entry.error == entry.error else "-"
-        stats = entry.stats
-        counts = ("-",) * 3 if entry.refused else (stats.total_calls, stats.iterations, f"{stats.wall_seconds:.3g}")
-        table.add_row(entry.label, _state(entry), error, entry.worst or "-", *map(str, counts))
-    console().print(table)
-    typer.echo(f"error: largest over time, relative to the largest value of the output, against {found.reference}")
-    for entry in found.entries:
-        if entry.failure:
-            typer.echo(f"{entry.label}: {entry.failure}")
+        table.add_row(*_cells(entry))
+    return table

@@ -12,9 +12,9 @@ def methods(incomplete: str) -> list[str]:
     >>> methods("semi")
     ['semi-implicit', 'semi-implicit:0', 'semi-implicit:1', 'semi-implicit:2']
     """
-    from cosolve.method.named import METHODS
+    from cosolve.basics.registry import names
 
-    degrees = [f"{name}{degree}" for name in METHODS for degree in ("", ":0", ":1", ":2")]
+    degrees = [f"{name}{degree}" for name in names("methods") for degree in ("", ":0", ":1", ":2")]
     return [name for name in ["auto", *degrees] if name.startswith(incomplete)]
 
 
@@ -35,3 +35,15 @@ def templates(incomplete: str) -> list[tuple[str, str]]:
     from cosolve.cli.templates import TEMPLATES
 
     return [(name, template.about) for name, template in TEMPLATES.items() if name.startswith(incomplete)]
+
+
+def pages(incomplete: str) -> list[tuple[str, str]]:
+    """Pages of the documentation by name, each with its title, for `cosolve docs`.
+
+    >>> pages("getting")
+    [('getting-started', 'Getting started in five minutes')]
+    """
+    from cosolve.cli.docs import home, names, title
+
+    folder = home()
+    return [(name, title(folder / f"{name}.md")) for name in names(folder) if name.startswith(incomplete)]

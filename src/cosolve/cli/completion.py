@@ -60,6 +60,6 @@ def completion(
 ) -> None:
     """Print the script by which a shell completes commands, options, names and files.
 
-    docs/command-line.md says where to put it; `cosolve --install-completion` does that by itself.
+    `cosolve docs command-line` says where to put it; `cosolve --install-completion` does that by itself.
     """
     typer.echo(_SCRIPTS[shell], nl=False)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cosolve.cli.completing import examples
+from cosolve.cli.screen import INDENT, NARROW, console, say
+
+app = typer.Typer(add_completion=False)
 
 
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def demo(
     ctx: typer.Context,
     name: Annotated[
@@ -29,11 +34,11 @@ def demo(
 
     if show_list:
         for example, path in known().items():
-            typer.echo(f"{example:<28} {about(path)}")
+            say(f"{example:<28} {about(path)}", 29 if console().width >= NARROW else 4)
     elif name is None:
-        from cosolve.demo import run_demo
+        from cosolve.demo import WIDTH, run_demo
 
-        run_demo(out or Path("cosolve-demo"), typer.echo)
+        run_demo(out or Path("cosolve-demo"), partial(say, indent=INDENT), wide=console().width >= WIDTH)
     else:
         code = run_example(name, [*ctx.args, *([] if out is None else ["--out", str(out)])])
         if code:

@@ -1,4 +1,7 @@
-"""`cosolve doctor`: what is installed here, whether it can work, and what each missing extra would give."""
+"""`cosolve doctor`: what is installed here, whether it can work, and what each missing extra would give.
+
+What other packages register (docs/howto-extend.md) is listed too, and imported to see whether it can be used.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,28 @@ from typing import Literal
 
 import typer
 
-from cosolve.cli.screen import JsonOption, print_json
+from cosolve.basics import registry
+from cosolve.cli.screen import JsonOption, print_json, say
+from cosolve.errors import SetupError
 
 Level = Literal["good", "note", "error"]
 
 #: What each extra gives; `pip install 'cosolve[NAME]'` brings it.
 EXTRAS: Mapping[str, str] = {
-    "export": "cosolve export and cs.export_fmu write FMUs, and cosolve new makes FMU projects",
+    "data": "sweeps (cs.sweep), and results as tables of pandas",
+    "sundials": "the integrator CVODE of SUNDIALS: integrator='cvode'",
+    "mesh": "meshes are read from files of Gmsh, VTK, Abaqus and others: cs.mapping.read_mesh",
     "exudyn": "multibody models built in Exudyn take part in a coupling",
     "validate": "cosolve inspect checks descriptions against their schema, and cosolve crosscheck compares with FMPy",
     "netcdf": "sweeps are kept in netCDF files",
     "cluster": "sweeps run on a cluster, with Dask",
-    "jax": "subsystems are written in JAX, with derivatives for nothing",
-    "fem": "elastic solids (cs.ElasticSolid), and the Thomson coil and the turbine blade of the examples, as fields",
+    "jax": "subsystems are written in JAX, with their derivatives",
+    "fem": "elastic solids (cs.fields.ElasticSolid), and the Thomson coil and the turbine blade as fields",
     "ngsolve": "flows and solids are computed by finite elements (Turek-Hron, the cylinder in a flow)",
-    "kratos": "solvers of Kratos Multiphysics take part in a coupling: cs.Kratos",
+    "kratos": "solvers of Kratos Multiphysics take part in a coupling: cs.fields.Kratos",
     "mpi": "subsystems lie on the ranks of an MPI job: mpiexec -n 4 cosolve run system.toml",
-    "network": "subsystems run on other machines, encrypted: cs.Remote and cosolve serve",
-    "view": "results, systems and running simulations are shown in the browser: cosolve view, cosolve run --live",
-    "notebook": "results are shown in notebooks as widgets: cs.widget",
+    "network": "subsystems run on other machines, encrypted: cs.remote.Remote and cosolve serve",
+    "notebook": "results are shown in notebooks as widgets: cs.plot.widget",
 }
 #: Extras that are for work on cosolve itself.
 OF_DEVELOPERS = ("dev", "docs")
@@ -65,7 +71,7 @@ def doctor(json: JsonOption = False) -> None:
         print_json("doctor", content, ok=ok)
     else:
         marks = {"good": "[ok]  ", "note": "[--]  ", "error": "[FAIL]"}
-        typer.echo("\n".join(f"{marks[finding.level]} {finding.text}" for finding in found))
+        say("\n".join(f"{marks[finding.level]} {finding.text}" for finding in found), 7)
     if not ok:
         raise typer.Exit(1)
 
@@ -85,6 +91,7 @@ def examine() -> list[Finding]:
         _cache(),
         _compiler(),
         *(_extra(name) for name in EXTRAS),
+        *_of_other_packages(),
     ]
 
 
@@ -104,7 +111,7 @@ def needed(extra: str) -> dict[str, str]:
 def version_of(package: str) -> str | None:
     """Of an installed package; None where it is missing.
 
-    >>> version_of("a-package-that-nobody-has") is None
+    >>> version_of("a-package-that-does-not-exist") is None
     True
     """
     try:
@@ -196,3 +203,18 @@ def _extra(name: str) -> Finding:
         )
     versions = ", ".join(f"{package} {version_of(package)}" for package in packages)
     return Finding("good", name, f"{name}: {EXTRAS[name]} ({versions})")
+
+
+def _of_other_packages() -> list[Finding]:
+    """What other packages register, a line each; a package that cannot be imported is no reason to fail."""
+    good: dict[str, list[str]] = {}
+    bad = []
+    for entry in registry.entries():
+        group, owner = entry.group.removeprefix("cosolve."), registry.package(entry)
+        try:
+            registry.load(group, entry)
+        except SetupError as error:
+            bad.append(Finding("note", owner, str(error)))
+        else:
+            good.setdefault(owner, []).append(f"{registry.GROUPS[group]} '{entry.name}'")
+    return [Finding("good", owner, f"{owner} registers {', '.join(names)}") for owner, names in good.items()] + bad

@@ -24,7 +24,10 @@ def inspect(
     ] = None,
     timeout: Annotated[float, typer.Option("--timeout", help="With --try: seconds that one claim may take.")] = 60.0,
 ) -> None:
-    """Show what an FMU is and which coupling methods it can take part in."""
+    """Show what an FMU is and which coupling methods it can take part in.
+
+    Leaves with exit code 1 where --try finds that a claim does not hold.
+    """
     from cosolve.fmu.inspection import Inspection, inspect_fmu
     from cosolve.fmu.trial import Trial, try_fmu
 
@@ -33,7 +36,10 @@ def inspect(
         if not isinstance(found, Trial):
             raise SetupError("--out keeps what --try found; give both")
         found.write(out)
+    good = not isinstance(found, Trial) or found.good
     if json:
-        print_json("inspect", found.to_dict(), ok=True)
+        print_json("inspect", found.to_dict(), ok=good)
     else:
         found.show(console())
+    if not good:
+        raise typer.Exit(1)

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from cosolve.cli.completing import templates
-from cosolve.errors import CosolveError, SetupError
+from cosolve.cli.screen import INDENT, say
+from cosolve.errors import SetupError
 
 
 def new(
@@ -49,25 +50,26 @@ def new(
         else:
             TEMPLATES[name].write(folder)
             commands = TEMPLATES[name].commands
-    except (CosolveError, OSError) as error:
+    except BaseException as error:  # Ctrl-C too
         _undo(folder, there_before)
-        if isinstance(error, CosolveError):
-            raise
-        raise SetupError(f"cannot make '{folder}': {error.strerror or error}") from None
-    made = ", ".join(sorted(path.name for path in folder.iterdir() if not path.name.startswith("__")))
-    typer.echo(f"made    {folder}: {made}")
+        if isinstance(error, OSError):
+            raise SetupError(f"cannot make '{folder}': {error.strerror or error}") from None
+        raise
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)  # of models that were imported for their FMUs
+    made = ", ".join(sorted(path.name for path in folder.iterdir()))
+    say(f"made    {folder}: {made}", INDENT)
     for command in (f"cd {quote(str(folder))}", *commands):
-        typer.echo(f"next    {command}")
+        say(f"next    {command}", INDENT)
 
 
 def _around(fmus: list[Path], folder: Path) -> list[str]:
-    from cosolve.cli.around import Around
+    from cosolve.cli.fmu_system import FmuSystem
 
-    around = Around(fmus, folder)
-    for file in around.files:
+    system = FmuSystem(fmus, folder)
+    for file in system.files:
         shutil.copy(file, folder / file.name)
-    (folder / "system.toml").write_text(around.text(), encoding="utf-8")
-    open_inputs = [f"(look at system.toml: {around.remark})"] if around.remark else []
+    (folder / "system.toml").write_text(system.text(), encoding="utf-8")
+    open_inputs = [f"(look at system.toml: {system.remark})"] if system.remark else []
     return [*open_inputs, "cosolve check system.toml", "cosolve run system.toml --report report.html"]
 
 

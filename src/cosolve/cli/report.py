@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cosolve.cli.screen import INDENT, JsonOption, print_json, progress, say
+
 
 def report(
     file: Annotated[Path, typer.Argument(metavar="RESULT", help="Result file (.h5).", show_default=False)],
@@ -19,10 +21,15 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to write it.", show_default="RESULT with .html")
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Make a report to look at from a result, and from fields of the same run."""
     from cosolve.report import write_report
     from cosolve.result.store import load
 
-    written = write_report(load(file), out or file.with_suffix(".html"), fields=fields or ())
-    typer.echo(f"report  {written}")
+    with progress(json, "drawing"):
+        written = write_report(load(file), out or file.with_suffix(".html"), fields=fields or ())
+    if json:
+        print_json("report", {"file": file, "report": written}, ok=True)
+    else:
+        say(f"report  {written}", INDENT)

@@ -11,9 +11,10 @@ import typer
 def schema(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it to a file instead of the screen.")] = None,
 ) -> None:
-    """Print the JSON schema of system files, for editors (docs/system-files.md)."""
+    """Print the JSON schema of system files, for editors (`cosolve docs system-files` explains them)."""
     from json import dumps
 
+    from cosolve.basics.atomic_files import replacing
     from cosolve.errors import OutputFileError
     from cosolve.io.editor_schema import editor_schema
 
@@ -22,7 +23,8 @@ def schema(
         typer.echo(text)
         return
     try:
-        out.write_text(text + "\n")
+        with replacing(out) as draft:
+            draft.write_text(text + "\n")
     except OSError as error:
         raise OutputFileError(
             f"the schema cannot be written to '{out}': {error.strerror}; choose another file"

@@ -6,30 +6,50 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
-from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from os import environ
+from signal import SIGINT, SIGTERM
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from cosolve.basics.error_location import raised_at
+from cosolve.basics.signals import ENDS, Terminated
 from cosolve.errors import AccuracyWarning, StabilityWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from cosolve.run.books import Books
+    from cosolve.run.view import RunView
 
 _WIDE = 1000
+INDENT = 8  # columns of the words that lines begin with: "cosolve:", "result", "next"
+NARROW = 72  # columns of a terminal that tables and long bars do not fit into
+
+#: Seconds between two lines of progress in a log, where the environment variable does not say otherwise.
+_SECONDS = 30.0
+SECONDS = "COSOLVE_PROGRESS_SECONDS"
 
 
 def tell(error: Exception) -> None:
-    """An error as a sentence on stderr, with the notes that it carries."""
-    typer.echo("\n".join([f"cosolve: {error}", *getattr(error, "__notes__", [])]), err=True)
+    """An error as a sentence on stderr, with the line of the user's own file that raised it, and its notes."""
+    where = [f"raised  {place}"] if (place := raised_at(error)) else []
+    say("\n".join([f"cosolve: {error}", *where, *getattr(error, "__notes__", [])]), INDENT, err=True)
+
+
+def stopped(stop: KeyboardInterrupt) -> tuple[str, int]:
+    """What is said of a command that Ctrl-C or SIGTERM has ended, and its exit code.
+
+    >>> stopped(KeyboardInterrupt())
+    ('ended by Ctrl-C', 130)
+    """
+    return ENDS[SIGTERM if isinstance(stop, Terminated) else SIGINT]
 
 
 @contextmanager
 def told_plainly() -> Iterator[list[str]]:
-    """Warnings about stability and accuracy as sentences on stderr, when they come up; all that came up."""
+    """Warnings about stability and accuracy as sentences on stderr, when they come up; all that came up, each once."""
     import warnings
 
     said: list[str] = []
@@ -42,8 +62,10 @@ def told_plainly() -> Iterator[list[str]]:
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **rest: Any) -> None:
             if issubclass(category, told):
-                said.append(str(message))
-                typer.echo(f"cosolve: warning: {message}", err=True)
+                if str(message) not in said:
+                    said.append(str(message))
+                    line = _folded(f"cosolve: warning: {message}", INDENT, sys.stderr)
+                    print(line, file=sys.stderr, flush=True)  # above a bar, not into it
             else:
                 usual(message, category, *where, **rest)
 
@@ -51,21 +73,41 @@ def told_plainly() -> Iterator[list[str]]:
         yield said
 
 
+class Log:
+    """What stands for a progress bar without a terminal: a line on stderr after every so many seconds.
+
+    >>> Log(60.0).update(None, completed=0.5, about="100 steps")
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = self._said = monotonic()
+
+    def update(self, task: TaskID | None, *, completed: float, about: str) -> None:
+        """So much is done; said where the last line is old enough."""
+        now = monotonic()
+        if now - self._said < self._seconds:
+            return
+        self._said = now
+        typer.echo(f"cosolve: {100 * completed:3.0f} % after {now - self._began:.0f} s, {about}", err=True)
+
+
 class Meter:
     """How far a run is, shown as it goes on: rate, corrections per macro step and residual besides the time left.
 
-    Pilot runs of an automatic choice and single runs look alike to it: whatever run keeps books comes into view.
+    Pilot runs of an automatic choice and single runs look alike to it.
     """
 
-    def __init__(self, bar: Progress, task: TaskID) -> None:
-        self._bar, self._task = bar, task
-        self._books: Books | None = None
+    def __init__(self, bar: Progress | Log, task: TaskID | None) -> None:
+        self._bar: Any = bar
+        self._task = task
+        self._run: RunView | None = None
         self._before = perf_counter(), 0, 0  # seconds, macro steps and corrections when it was last shown
 
-    def watch(self, books: Books) -> None:
-        """The run begins, and these are its books."""
-        self._books = books
-        self._before = perf_counter(), books.stats.steps, books.stats.iterations
+    def watch(self, run: RunView) -> None:
+        """The run begins."""
+        self._run = run
+        self._before = perf_counter(), run.stats.steps, run.stats.iterations
 
     def __call__(self, fraction: float) -> None:
         """So much of the run is done."""
@@ -76,13 +118,13 @@ class Meter:
         self._bar.update(self._task, completed=fraction, about=about)
 
     def _about(self) -> str:
-        if self._books is None:
+        if self._run is None:
             return ""
-        stats, (then, steps, iterations) = self._books.stats, self._before
+        stats, (then, steps, iterations) = self._run.stats, self._before
         now = perf_counter()
         self._before = now, stats.steps, stats.iterations
         return live_line(
-            stats.steps, stats.steps - steps, now - then, stats.iterations - iterations, self._books.residual
+            stats.steps, stats.steps - steps, now - then, stats.iterations - iterations, self._run.residual
         )
 
 
@@ -104,22 +146,33 @@ def live_line(steps: int, new: int, seconds: float, corrections: int, residual: 
 
 @contextmanager
 def progress(hidden: bool, what: str = "starting") -> Iterator[Meter | None]:
-    """A progress bar on a terminal, nothing elsewhere; `what` stands there until something can be counted."""
-    if hidden or not sys.stderr.isatty():
+    """A progress bar on a terminal, a line now and then elsewhere; `what` is said until something can be counted."""
+    if hidden:
         yield None
+        return
+    if not sys.stderr.isatty():
+        yield Meter(Log(float(environ.get(SECONDS, _SECONDS))), None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
-    with Progress(
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[about]}", markup=False),
-        console=Console(stderr=True),
+    console, cut = Console(stderr=True), Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    bar = Progress(
+        BarColumn(bar_width=24 if console.width >= NARROW else 8),
+        TaskProgressColumn(table_column=Column(no_wrap=True, min_width=4)),
+        TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+        TextColumn("{task.fields[about]}", markup=False, table_column=cut),
+        TextColumn("", table_column=Column(min_width=1)),  # for the ^C of terminals, else it goes into a new line
+        console=console,
         transient=True,
-    ) as bar:
-        yield Meter(bar, bar.add_task("run", total=1.0, about=what))
+        expand=True,
+    )
+    try:
+        with bar:
+            yield Meter(bar, bar.add_task("run", total=1.0, about=what))
+    finally:
+        console.show_cursor(True)  # a signal may come between hiding it and the inside of `with`
 
 
 def console() -> Console:
@@ -127,6 +180,27 @@ def console() -> Console:
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=_WIDE)
+
+
+def say(text: str, indent: int = 0, err: bool = False) -> None:
+    """Lines that break between words where the terminal ends, and go on `indent` columns further in."""
+    typer.echo(_folded(text, indent, sys.stderr if err else sys.stdout), err=err)
+
+
+def _folded(text: str, indent: int, stream: TextIO) -> str:
+    """The lines as `say` breaks them on this stream."""
+    if not stream.isatty():
+        return text
+    from shutil import get_terminal_size
+    from textwrap import TextWrapper
+
+    wrapper = TextWrapper(
+        get_terminal_size().columns,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(line for each in text.splitlines() for line in wrapper.wrap(each) or [""])
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for scripts.")]

@@ -22,13 +22,36 @@ _VANISHING = 1e-13
 
 
 class Aitken(Corrector):
-    """`z <- z - alpha r`, `alpha <- alpha r_old (r_old - r) / |r_old - r|^2`.
+    """Aitken's dynamic relaxation.
 
-    `vector=False` gives every coupling variable a factor of its own (the scalar formula entry by entry). Each step
-    begins with `initial`; with `carry=True` only the first one does, the others with the last factor before, and with
-    `carry="smaller"` with the last factor before unless `initial` is smaller (its sign stays). A factor that the
-    residuals do not determine keeps its value.
+    Parameters
+    ----------
+    initial : float, default 0.1
+        Relaxation factor at the start of a macro step; not 0.
+    vector : bool, default True
+        One factor for all coupling variables, which should then be of one physical kind. False gives every coupling
+        variable its own.
+    carry : bool or "smaller", default False
+        Which factor a macro step starts with. False: `initial`. True: the last one of the step before. "smaller": the
+        last one of the step before, unless `initial` is smaller in magnitude (its sign is kept).
 
+    Notes
+    -----
+    Formula::
+
+        z <- z - alpha r,      alpha <- alpha r_old^T (r_old - r) / |r_old - r|^2
+
+    A factor that the residuals do not determine keeps its value. Linear scalar problems converge after two evaluations.
+
+    References
+    ----------
+    .. [1] B. M. Irons, R. C. Tuck, A version of the Aitken accelerator for computer iteration, International Journal
+       for Numerical Methods in Engineering 1(3), 1969.
+    .. [2] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, Algorithm 2.1.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> aitken = Aitken(initial=0.5)
     >>> aitken.start_run(["z"]); aitken.start_step()

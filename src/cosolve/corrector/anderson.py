@@ -14,11 +14,35 @@ from cosolve.corrector.base import InterfaceProblem
 
 
 class Anderson(LeastSquares):
-    """Combine the last `depth` differences so that the residual becomes smallest, then relax by `mixing`.
+    """Anderson acceleration of the relaxed fixed-point iteration.
 
-    Every step begins anew with a relaxation by `initial`, unless differences of the last `reuse` steps are kept.
-    Columns that depend on newer ones to `filter_tol` are dropped.
+    Parameters
+    ----------
+    depth : int, default 10
+        Largest number of differences that are combined.
+    mixing : float, default 1.0
+        Relaxation factor `beta` of the combined residual; not 0.
+    initial : float, default 0.1
+        Relaxation factor of the first correction of a macro step, as long as no differences are known.
+    reuse : int, default 0
+        Number of past macro steps whose differences are kept; 0 starts anew in every step.
+    filter_tol : float, default 1e-10
+        Columns that depend linearly on newer ones to this relative tolerance are dropped.
 
+    Notes
+    -----
+    Formula::
+
+        z <- z - beta r - (dZ - beta dR) c,      c = argmin |r - dR c|
+
+    References
+    ----------
+    .. [1] D. G. Anderson, Iterative procedures for nonlinear integral equations, Journal of the ACM 12(4), 1965.
+    .. [2] H. Fang, Y. Saad, Two classes of multisecant methods for nonlinear acceleration, Numerical Linear Algebra
+       with Applications 16(3), 2009.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> A = np.array([[3.0, 1.0], [0.0, 2.0]])          # r(z) = A z - (1, 1)
     >>> anderson = Anderson(depth=2)

@@ -15,6 +15,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import choice, is_number, whole
+from cosolve.basics.scale import to_unit
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.algebra.low_rank import LowRank
 from cosolve.corrector.base import Corrector, InterfaceProblem
@@ -28,11 +29,35 @@ _VANISHING = 1e-12
 
 
 class Broyden(Corrector):
-    """Broyden's method from `J = I / initial`, or from the exact Jacobian with `initial="exact"`.
+    """Broyden's "good" method.
 
-    What has been learnt is carried over to the next macro step unless `carry=False`. The `"inverse"` form keeps at most
-    `rank` columns (those with the largest singular values); the `"direct"` form is the textbook one for small problems.
+    Parameters
+    ----------
+    initial : float or "exact", default 1.0
+        The first Jacobian is `I / initial`, or the interface Jacobian of the problem with "exact".
+    carry : bool, default True
+        Keep the Jacobian for the next macro step; otherwise each step starts from `initial`.
+    form : {"inverse", "direct"}, default "inverse"
+        "inverse" updates the inverse with few columns and serves fields as well; "direct" updates a dense Jacobian, for
+        at most 2000 coupling variables.
+    rank : int, default 100
+        Largest number of columns of the "inverse" form; those with the largest singular values are kept.
 
+    Notes
+    -----
+    With the differences `dz`, `dr` between the last two iterates::
+
+        J <- J + (dr - J dz) dz^T / |dz|^2.
+
+    References
+    ----------
+    .. [1] C. G. Broyden, A class of methods for solving nonlinear simultaneous equations, Mathematics of Computation
+       19(92), 1965.
+    .. [2] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, Algorithm 2.3.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> A = np.array([[2.0, 1.0], [0.0, 1.0]])          # r(z) = A z - (1, 1)
     >>> broyden = Broyden()
@@ -115,6 +140,8 @@ class Broyden(Corrector):
         if last is None:
             return
         dz, dr = z - last[0], r - last[1]
+        unit = to_unit(dz)
+        dz, dr = dz * unit, dr * unit
         square = float(dz @ dz)
         if not square > 0 or not np.isfinite(dr).all():
             return

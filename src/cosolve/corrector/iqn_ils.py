@@ -18,10 +18,35 @@ from cosolve.corrector.base import InterfaceProblem
 
 
 class IqnIls(LeastSquares):
-    """IQN-ILS with the differences of this step and of the last `reuse` steps, at most `columns` of them.
+    """Interface quasi-Newton method with an inverse least-squares model (IQN-ILS).
 
-    As long as nothing is known, the first correction is a relaxation by `initial`. Memory: two vectors per column.
+    Parameters
+    ----------
+    reuse : int, default 50
+        Number of past macro steps whose differences are kept.
+    initial : float, default 0.1
+        Relaxation factor of the first correction, as long as no differences are known.
+    filter_tol : float, default 1e-10
+        Columns that depend linearly on newer ones to this relative tolerance are dropped (QR2 filter).
+    columns : int, default 100
+        Largest number of differences in all. Memory: two vectors per column.
 
+    Notes
+    -----
+    With differences `dZ` of past iterates and `dR` of their residuals::
+
+        z <- z - r - (dZ - dR) c,      c = argmin |r - dR c|.
+
+    Outside their span the Jacobian is taken as the identity, which fits residuals `r = z - f(z)`. Coupling variables of
+    different units are scaled by their residual sums, as in preCICE.
+
+    References
+    ----------
+    .. [1] J. Degroote, K.-J. Bathe, J. Vierendeels, Performance of a new partitioned procedure versus a monolithic
+       procedure in fluid-structure interaction, Computers & Structures 87, 2009.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> A = np.array([[3.0, 1.0], [0.0, 2.0]])          # r(z) = A z - (1, 1)
     >>> solver = IqnIls()

@@ -22,8 +22,37 @@ from cosolve.corrector.base import InterfaceProblem
 
 
 class IqnImvj(LeastSquares):
-    """IQN-IMVJ; as long as nothing is known, the correction is a relaxation by `initial`.
+    """Interface quasi-Newton method with a multi-vector Jacobian (IQN-IMVJ).
 
+    The inverse Jacobian of the last step is kept and updated only in the directions seen in this step, so no number of
+    steps to reuse is chosen.
+
+    Parameters
+    ----------
+    initial : float, default 0.1
+        Relaxation factor of the first correction, as long as nothing is known.
+    filter_tol : float, default 1e-10
+        Columns that depend linearly on newer ones to this relative tolerance are dropped.
+    columns : int, default 50
+        Largest number of differences of one macro step.
+    rank : int, default 100
+        Largest number of columns of the factored inverse Jacobian; it is compressed by singular values above that.
+
+    Notes
+    -----
+    Formula::
+
+        M = M_old + (dZ - M_old dR) dR^+,      z <- z - M r
+
+    References
+    ----------
+    .. [1] A. E. J. Bogaers, S. Kok, B. D. Reddy, T. Franz, Quasi-Newton methods for implicit black-box FSI coupling,
+       Computer Methods in Applied Mechanics and Engineering 279, 2014.
+    .. [2] K. Scheufele, M. Mehl, Robust multisecant quasi-Newton variants for parallel fluid-structure simulations and
+       other multiphysics applications, SIAM Journal on Scientific Computing 39(5), 2017.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> A = np.array([[3.0, 1.0], [0.0, 2.0]])          # r(z) = A z - (1, 1)
     >>> solver = IqnImvj()

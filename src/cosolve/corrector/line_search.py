@@ -16,12 +16,22 @@ _ENOUGH = 1e-4
 
 
 class LineSearch(Corrector):
-    """Take the step of `corrector`, or a half, a quarter ... of it: the first that decreases the residual norm.
+    """Line search around another corrector: halve its step until the residual norm decreases.
 
-    At most `halvings` times; then the shortest step is taken as it is, and it is for the method to stop when nothing
-    converges. A step into values where a subsystem fails counts as one that does not decrease. Steps that decrease at
-    once cost nothing, every halving one crossing of the macro step.
+    Parameters
+    ----------
+    corrector : Corrector
+        Gives the direction.
+    halvings : int, default 20
+        Largest number of halvings. After that the shortest step is taken as it is.
 
+    Notes
+    -----
+    A step decreases the norm if `|r(z + s dz)| < (1 - 1e-4 s) |r(z)|` (Armijo's rule). Values where a subsystem fails
+    count as no decrease. Every trial costs one subsystem step of all subsystems.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> class Arctan:                                   # Newton alone diverges from |z| > 1.39
     ...     def residual(self, z):

@@ -9,19 +9,43 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import choice
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector, InterfaceProblem
-from cosolve.verbs import minus, solved
+from cosolve.operations import minus, newton_step
 
 Refresh = Literal["iteration", "step", "run"]
 
 
 def newton(m: Any, z: Any, r: Any) -> Any:
-    """One correction, in verbs."""
-    return minus(m, z, solved(m, r))
+    """One correction, in operations."""
+    return minus(m, z, newton_step(m, r))
 
 
 class Newton(Corrector):
-    """Newton with a Jacobian renewed every `"iteration"`, every `"step"` (simplified) or once a `"run"`.
+    """Newton's method on the interface residual.
 
+    Parameters
+    ----------
+    refresh : {"iteration", "step", "run"}, default "iteration"
+        When a new Jacobian is computed: in every iteration, once per macro step (simplified Newton), or once per run.
+        `Implicit` uses "step" by default.
+
+    Raises
+    ------
+    SingularInterfaceError
+        During a run, if the Jacobian is singular.
+
+    Notes
+    -----
+    `z <- z - dz` with `G dz = r` and the interface Jacobian `G = dr/dz`.
+
+    References
+    ----------
+    .. [1] B. Schweizer, D. Lu, Semi-implicit co-simulation approach for solver coupling, Archive of Applied Mechanics
+       84, 2014, Eq. 85.
+    .. [2] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, 4.1.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> class Line:                                     # r(z) = 2 z - 2
     ...     def jacobian(self):
@@ -34,7 +58,7 @@ class Newton(Corrector):
     """
 
     uses_jacobian: bool = True
-    text = staticmethod(newton)
+    step_function = staticmethod(newton)
 
     def __init__(self, refresh: Refresh = "iteration") -> None:
         choice("Newton", "refresh", refresh, ("iteration", "step", "run"))
@@ -53,7 +77,20 @@ class Newton(Corrector):
             self._factors = None
 
     def solve(self, r: Vector, problem: InterfaceProblem) -> Vector:
-        """`dz` with `G dz = r`."""
+        """Solve with the interface Jacobian.
+
+        Parameters
+        ----------
+        r : ndarray
+            Residual.
+        problem : InterfaceProblem
+            Gives the Jacobian if a new one is due.
+
+        Returns
+        -------
+        ndarray
+            `dz` with `G dz = r`.
+        """
         if self._factors is None or self.refresh == "iteration":
             self._factors = Factorised(problem.jacobian(), self._labels)
         return self._factors.solve(r)

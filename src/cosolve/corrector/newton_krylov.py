@@ -1,7 +1,7 @@
 """Jacobian-free Newton-Krylov (Sicklinger (2014), Algorithms 2.4, 2.5): GMRES, with `J v` by a difference quotient.
 
-Every Krylov vector costs one more crossing of the step by all subsystems, and no Jacobian is ever formed. It pays where
-the eigenvalues of the interface Jacobian cluster, as they do for `r = z - f(z)` with a few strong modes.
+Every Krylov vector costs one more subsystem step of the step by all subsystems, and no Jacobian is ever formed. It pays
+where the eigenvalues of the interface Jacobian cluster, as they do for `r = z - f(z)` with a few strong modes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,35 @@ _IN_SPAN = 1e-8
 
 
 class NewtonKrylov(Corrector):
-    """Newton with SciPy's GMRES on a differenced Jacobian.
+    """Jacobian-free Newton-Krylov method: GMRES with difference quotients for the products `J v`.
 
-    `rtol` is the relative residual at which the linear iteration ends, `vectors` the maximum of Krylov vectors per
-    correction, `increment` the perturbation relative to `1 + rms(z)`. `krylov_vectors` lists what each correction of
-    the run took.
+    Parameters
+    ----------
+    rtol : float, default 1e-3
+        Relative residual at which the linear iteration ends, between 0 and 1.
+    vectors : int, default 50
+        Largest number of Krylov vectors per correction. Each costs one subsystem step of all subsystems.
+    increment : float, default 1e-8
+        Increment of the difference quotients, relative to `1 + rms(z)`.
 
+    Attributes
+    ----------
+    krylov_vectors : list of int
+        Number of vectors of each correction of the run.
+
+    Notes
+    -----
+    No Jacobian is formed. It pays if the eigenvalues of the interface Jacobian cluster, as they do for `r = z - f(z)`
+    with a few strong modes.
+
+    References
+    ----------
+    .. [1] D. A. Knoll, D. E. Keyes, Jacobian-free Newton-Krylov methods, Journal of Computational Physics 193(2), 2004.
+    .. [2] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, Algorithms 2.4 and 2.5.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> class Toy:                                      # r(z) = (z0^2 - 4, z1 - z0)
     ...     def residual(self, z):
@@ -67,7 +90,8 @@ class NewtonKrylov(Corrector):
 class _Differenced:
     """`J v` from one more residual; for a vector in the span of the earlier ones from theirs, by linearity.
 
-    GMRES ends by checking the solution it has put together from its Krylov vectors: that product costs no crossing.
+    GMRES ends by checking the solution it has put together from its Krylov vectors: that product costs no subsystem
+    step.
     """
 
     def __init__(self, z: Vector, r: Vector, problem: InterfaceProblem, increment: float) -> None:

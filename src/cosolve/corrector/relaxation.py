@@ -17,8 +17,25 @@ from cosolve.errors import SetupError
 
 
 class Relaxation(Corrector):
-    """`z <- z - alpha r` with the same factor throughout.
+    """Relaxation with a constant factor: `z <- z - alpha r`.
 
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Relaxation factor; not 0. With residuals `r = z - f(z)`, 1 is the plain fixed-point iteration.
+
+    Notes
+    -----
+    Near a solution with `dr/dz = G` it converges if `|1 - alpha lambda| < 1` for all eigenvalues `lambda` of `G`; see
+    `optimal_factor`.
+
+    References
+    ----------
+    .. [1] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, Algorithm 4.2.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> halve = Relaxation(alpha=0.5)
     >>> halve.correct(np.array([3.0]), np.array([4.0]), None)
@@ -36,12 +53,30 @@ class Relaxation(Corrector):
 
 
 def optimal_factor(eigenvalues: npt.ArrayLike) -> float:
-    """The factor with the fastest convergence when the eigenvalues of `G = dr/dz` are known.
+    """Compute the relaxation factor with the fastest convergence.
 
-    It minimises `max |1 - alpha lambda|`. For real eigenvalues that is `2 / (lambda_min + lambda_max)` with the rate
-    `(lambda_max - lambda_min) / (lambda_max + lambda_min)`, for a single one `1 / G` and rate 0; for
-    `1 +- i sqrt(q)`, a force and a displacement exchanged in parallel, `1 / (1 + q)`.
+    Parameters
+    ----------
+    eigenvalues : array_like
+        Eigenvalues of the interface Jacobian `G = dr/dz`, real or complex.
 
+    Returns
+    -------
+    float
+        The factor `alpha` that minimises `max |1 - alpha lambda|`.
+
+    Raises
+    ------
+    SetupError
+        If eigenvalues lie on both sides of the imaginary axis: no constant factor converges then.
+
+    Notes
+    -----
+    For real eigenvalues it is `2 / (lambda_min + lambda_max)`, with the rate `(lambda_max - lambda_min) / (lambda_max +
+    lambda_min)`; for `1 +- i sqrt(q)`, a force and a displacement exchanged in parallel, `1 / (1 + q)`.
+
+    Examples
+    --------
     >>> optimal_factor([1.0, 9.0])
     0.2
     >>> round(optimal_factor([1 + 2j, 1 - 2j]), 12)

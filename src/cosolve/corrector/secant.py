@@ -26,17 +26,42 @@ from cosolve.errors import SetupError
 
 Index = npt.NDArray[np.intp]
 
-#: A variable that moved by less than this fraction of its size says nothing about a slope.
+#: A variable that moved by less than this fraction of its size says nothing about a slope. A slope that lets it move by
+#: no more, though the first one would, came from what other variables did, and is given up.
 _FLOOR = 1e-13
 
 
 class Secant(Corrector):
-    """Quasi-Newton with one secant slope per equation; slopes are carried over to the next step unless `carry=False`.
+    """Quasi-Newton method with one secant slope per equation.
 
-    `initial` is the slope to begin with: of a row by its own variable, or by the variable it is paired with (where 0
-    makes the first correction a plain fixed-point iteration). Names of coupling variables stand for whole fields too,
-    entry by entry. `known` lists constant entries `(row, column, value)` beside those that are found.
+    Parameters
+    ----------
+    pairs : sequence of (str, str), optional
+        `(row, column)`: the equation of the coupling variable `row` reads `row - f(column)`. Without pairs every row
+        depends on its own variable only. A name stands for a whole field too, entry by entry.
+    initial : float, default 1.0
+        First slope: of a row by its own variable, or by the variable it is paired with. With pairs, 0 makes the first
+        correction a fixed-point iteration.
+    carry : bool, default True
+        Keep the slopes for the next macro step.
+    known : sequence of (str, str, float), optional
+        Constant entries `(row, column, value)` of the Jacobian, of a linear subsystem for example.
 
+    Notes
+    -----
+    Without pairs `J_mm = dr_m / dz_m`. With pairs::
+
+        dr_row/dz_row = 1,      dr_row/dz_column = (d r_row - d z_row) / d z_column,
+
+    with the differences between the last two iterates.
+
+    References
+    ----------
+    .. [1] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, Algorithm 4.5.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> secant = Secant(initial=1.0)                    # r(z) = z^2 - 2
     >>> secant.start_run(["z"]); secant.start_step()
@@ -107,7 +132,8 @@ class Secant(Corrector):
         known = np.abs(below) > _FLOOR * np.maximum(np.abs(z), np.abs(last[0]))[self._columns]
         slope = np.divide(above, below, out=self._slope.copy(), where=known)
         if not paired:
-            slope = np.where(slope == 0, self._slope, slope)
+            stuck = ~known & (np.abs(r / self.initial) > _FLOOR * np.abs(z))
+            slope = np.where(stuck, self.initial, np.where(slope == 0, self._slope, slope))
         self._slope = np.where(np.isfinite(slope), slope, self._slope)
 
     def _matrix(self, n: int) -> InterfaceMatrix:

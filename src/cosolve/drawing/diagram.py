@@ -50,16 +50,16 @@ def diagram(graph: Mapping[str, Any]) -> tuple[str, str]:
         return _adjacency(graph, names)
     centres = place(len(boxes), list(groups)) * _CELL
     sizes = np.array([[_pill_width(text), 20.0] if hub else _BOX for text, _, hub in boxes])
-    rooms = _Rooms([(centre, size) for centre, size in zip(centres, sizes, strict=True)])
+    space = _LabelSpace([(centre, size) for centre, size in zip(centres, sizes, strict=True)])
     parts, curves = [], []
     for (a, b), group in groups.items():
         if a == b:
             parts += [_self_link(centres[a], link) for link in group]
-            rooms.taken.append((centres[a] + [40, -_BOX[1] / 2 - 15], np.array([70.0, 30.0])))
+            space.taken.append((centres[a] + [40, -_BOX[1] / 2 - 15], np.array([70.0, 30.0])))
         else:
             curves += _curves(centres, sizes, group)
     parts += [_wire(link, curve) for link, curve in curves]
-    parts += [_label(link, rooms.find(link, k, curves)) for k, (link, _) in enumerate(curves) if link.label]
+    parts += [_label(link, space.find(link, k, curves)) for k, (link, _) in enumerate(curves) if link.label]
     for (text, kind, hub), centre, size in zip(boxes, centres, sizes, strict=True):
         parts.append(_pill(centre, text, kind) if hub else _box(centre, size, text, kind))
     describe = f"Coupling diagram of {count(len(names), 'subsystem')}: " + "; ".join(
@@ -70,11 +70,11 @@ def diagram(graph: Mapping[str, Any]) -> tuple[str, str]:
         caption += (
             " Pills are laws and equations, named after their coupling variables; arrow heads show what they drive."
         )
-    return _svg(*rooms.extent([curve for _, curve in curves]), parts, describe), caption
+    return _svg(*space.extent([curve for _, curve in curves]), parts, describe), caption
 
 
 def geometry(graph: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The same drawing as plain data, for whoever draws it otherwise; None where there are too many boxes for one.
+    """The same drawing as plain data, for other ways to draw it; None where there are too many boxes for one.
 
     Boxes stand in the order of the subsystems, then laws between several of them. A wire has the numbers of the
     graph's edges that it stands for, its corners, and what its label says and where (None where it has none).
@@ -92,19 +92,19 @@ def geometry(graph: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     centres = place(len(boxes), list(groups)) * _CELL
     sizes = np.array([[_pill_width(text), 20.0] if hub else _BOX for text, _, hub in boxes]).reshape(-1, 2)
-    rooms = _Rooms([(centre, size) for centre, size in zip(centres, sizes, strict=True)])
+    space = _LabelSpace([(centre, size) for centre, size in zip(centres, sizes, strict=True)])
     loops: list[tuple[_Link, Matrix]] = []
     curves: list[tuple[_Link, Matrix]] = []
     for (a, b), group in groups.items():
         if a == b:
             loops += [(link, _loop(centres[a])) for link in group]
-            rooms.taken.append((centres[a] + [40, -_BOX[1] / 2 - 15], np.array([70.0, 30.0])))
+            space.taken.append((centres[a] + [40, -_BOX[1] / 2 - 15], np.array([70.0, 30.0])))
         else:
             curves += _curves(centres, sizes, group)
-    spots = [rooms.find(link, k, curves) if link.label else None for k, (link, _) in enumerate(curves)]
+    spots = [space.find(link, k, curves) if link.label else None for k, (link, _) in enumerate(curves)]
     wires = [_as_wire(link, curve, spot) for (link, curve), spot in zip(curves, spots, strict=True)]
     wires += [_as_wire(link, curve, curve[len(curve) // 2] - [0.0, 9.0]) for link, curve in loops]
-    first, last = rooms.extent([curve for _, curve in curves])
+    first, last = space.extent([curve for _, curve in curves])
     return {
         "boxes": [
             {"name": text, "kind": kind, "hub": hub, "x": x, "y": y, "width": width, "height": height}
@@ -237,21 +237,21 @@ def _curves(centres: Matrix, sizes: Matrix, group: Sequence[_Link]) -> list[tupl
     return curves
 
 
-class _Rooms:
-    """Room for labels: boxes and labels must not overlap, and labels should keep off foreign lines."""
+class _LabelSpace:
+    """Where labels may stand: boxes and labels must not overlap, and labels should keep off foreign lines."""
 
     def __init__(self, taken: list[tuple[Vector, Vector]]) -> None:
         self.taken = taken
 
     def find(self, link: _Link, k: int, curves: Sequence[tuple[_Link, Matrix]]) -> Vector:
-        """The best place on curve `k` for its label; that room is taken then."""
+        """The best place on curve `k` for its label, which is taken then."""
         own = curves[k][1]
         size = np.array([_pill_width(_short(link.label)), 18.0])
         others = np.concatenate([np.zeros((0, 2)), *(curve for i, (_, curve) in enumerate(curves) if i != k)])
 
         def cost(share: float) -> float:
             at = own[int(share * (len(own) - 1))]
-            hit = sum(bool((np.abs(at - centre) < (size + room) / 2).all()) for centre, room in self.taken)
+            hit = sum(bool((np.abs(at - centre) < (size + other) / 2).all()) for centre, other in self.taken)
             return 100.0 * hit + float((np.abs(others - at) < size / 2).all(axis=1).sum()) + 20 * abs(share - 0.5)
 
         at: Vector = own[int(min(_SHARES, key=cost) * (len(own) - 1))]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Matrix
 
 _BEHIND = 8.0  # cost of a link behind a box, in squared cell lengths
-_CROSSING = 1.5
+_INTERSECTION = 1.5
 _EMPTY = 0.6  # cost of an empty cell
 _MOST_COLUMNS = 5
 _ROUNDS = 12
@@ -78,7 +78,7 @@ def _cost(places: Matrix, pairs: npt.NDArray[np.intp]) -> float:
     side_a = _side(a, b, a)
     side_b = _side(a, b, b)
     apart = (side_a * side_b < 0) & (side_a.T * side_b.T < 0)
-    return float(squared.sum() + _BEHIND * behind.sum() + _CROSSING * apart.sum() / 2)
+    return float(squared.sum() + _BEHIND * behind.sum() + _INTERSECTION * apart.sum() / 2)
 
 
 def _side(a: Matrix, b: Matrix, points: Matrix) -> Matrix:

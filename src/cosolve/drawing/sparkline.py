@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from cosolve.basics.arrays import Vector
@@ -13,16 +15,29 @@ _MOST_POINTS = 300
 
 
 def blocks(t: Vector, values: Vector, width: int = 24) -> str:
-    """A series at evenly spaced times as blocks of different height; blank where it is not finite.
+    """A series over evenly spaced times as blocks of different height; blank where it is not finite.
+
+    A block shows of the values around its time the one farthest from the median of the series, so that no peak is lost.
 
     >>> import numpy as np
     >>> t = np.linspace(0.0, 1.0, 101)
-    >>> blocks(t, t, 8), blocks(t, 0 * t, 4), blocks(t[:0], t[:0])
-    ('▁▂▃▄▅▆▇█', '▁▁▁▁', '')
+    >>> blocks(t, t, 8), blocks(t, 0 * t, 4), blocks(t[:0], t[:0]), blocks(t, 1.0 * (t == 0.4), 8)
+    ('▁▂▃▄▅▆▇█', '▁▁▁▁', '', '▁▁▁█▁▁▁▁')
     """
     if not len(t):
         return ""
-    shown = np.interp(np.linspace(t[0], t[-1], width), t, values)
+    times = np.linspace(t[0], t[-1], width)
+    shown = np.interp(times, t, values)
+    finite = values[np.isfinite(values)]
+    middle = float(np.median(finite)) if len(finite) else 0.0
+    edges = np.searchsorted(t, 0.5 * (times[1:] + times[:-1]))
+    for k, (begin, end) in enumerate(pairwise([0, *edges, len(t)])):
+        inside = values[begin:end]
+        inside = inside[np.isfinite(inside)]
+        if len(inside):
+            far = inside[np.argmax(np.abs(0.5 * inside - 0.5 * middle))]
+            if not abs(0.5 * shown[k] - 0.5 * middle) >= abs(0.5 * far - 0.5 * middle):
+                shown[k] = far
     low, span = _range(shown)
     heights = np.nan_to_num((shown - low) / span) if span else np.zeros(width)
     levels = np.rint(heights * (len(_BLOCKS) - 1)).astype(int)

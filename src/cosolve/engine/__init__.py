@@ -1,1 +1,1 @@
-"""Engines: how macro steps are crossed. `readable` in Python, `native` in machine code, `blocks` for many variants."""
+"""Engines: how macro steps are advanced. `readable` in Python, `native` in machine code, `blocks` for many variants."""

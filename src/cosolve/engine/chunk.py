@@ -1,6 +1,6 @@
-"""Macro steps on their way from an engine into the books of a run: one or many thousand of them, as columns.
+"""Macro steps on their way from an engine into the statistics of a run: one or many thousand of them, as columns.
 
-Whatever engine has crossed them, they look like this afterwards, so that a run keeps one set of books.
+Whatever engine has advanced them, they look like this afterwards, so that a run keeps one record.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cosolve.basics.arrays import Matrix, Vector
 _COLUMNS = ("t", "y", "z", "H", "iterations", "residual", "error", "rejected", "calls", "seconds", "norms")
 
 #: Gives arrays (`y`, `z`, `residual`) for so many rows, which need not be copied when they are written down.
-Room = Callable[[int], Mapping[str, Any]]
+RowBuffers = Callable[[int], Mapping[str, Any]]
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Chunk:
 
 
 class FastEngine(Protocol):
-    """An engine that crosses many steps at once, for runs that it can take.
+    """An engine that advances over many steps at once, for runs that it can take.
 
     `reason` says why it takes no step of this run, `left` how many steps it may take, `loading` how many seconds
     of the last `take` were compilation.
@@ -73,5 +73,5 @@ class FastEngine(Protocol):
     def worth_it(self) -> bool:
         """True when the steps that are left repay loading it."""
 
-    def take(self, room: Room | None = None) -> Chunk | None:
-        """Cross many steps from where the run stands; None when the readable engine must take the next one."""
+    def take(self, buffers: RowBuffers | None = None) -> Chunk | None:
+        """Advance over many steps from where the run stands; None when the Python engine must take the next one."""

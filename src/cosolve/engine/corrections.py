@@ -1,9 +1,10 @@
 """What a single correction may leave of the interface residual, and what follows when it leaves more.
 
 One Newton step takes away nearly all of the residual of a step, all of it in linear systems. Where a part stays, the
-subsystems are tried out (`readable/self_check.py`), a few times in a run; so they are where the first of several
+subsystems are tried out (`python/self_check.py`), a few times in a run; so they are where the first of several
 corrections leaves much, or, made without a Jacobian, makes it worse. Where a correction leaves too much (at a kink,
-say) it is repeated (`readable/repeats.py`). Residuals are measured against the largest size of their variables so far.
+say) it is repeated (`repeated_correction.py`). Residuals are measured against the largest size of their variables so
+far.
 """
 
 from __future__ import annotations

@@ -5,9 +5,6 @@ snapshot to look at. `field_file.py` writes snapshots during a run, `field_serie
 format. Every solver is one file of its own beside them, and so is every adapter in `adapters/`.
 """
 
-from cosolve.fields.elastic_solid import ElasticSolid
-from cosolve.fields.field_file import FieldFile
-from cosolve.fields.field_series import FieldSeries, read_fields
-from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
+from cosolve.stubs import names_in_stub
 
-__all__ = ["ElasticSolid", "FieldFile", "FieldSeries", "FieldSnapshot", "FieldSubsystem", "read_fields"]
+__getattr__, __dir__, __all__ = names_in_stub(__name__, __file__)

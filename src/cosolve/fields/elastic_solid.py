@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.packages import optional
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.fields.moving_solid import MovingSolid
@@ -26,14 +26,38 @@ from cosolve.mapping.mesh import Mesh
 
 
 class ElasticSolid(MovingSolid):
-    """A solid on a scikit-fem mesh of triangles: `force` on the boundary `surface` in, its `displacement` out.
+    """An elastic solid on a scikit-fem mesh of triangles.
 
-    `mesh` is a `skfem.MeshTri` with named boundaries (`mesh.with_boundaries`). `young` (Pa) and `poisson` describe the
-    material, `density` (kg/m3) its mass, `gravity` (m/s2) the load on the volume. The boundary `clamped` does not move.
-    `probes` names points whose displacement is an output by itself: `{"tip": (0.6, 0.2)}` gives `tip_x` and
-    `tip_y`. Forces are newtons per metre of depth, at the points of `meshes["force"]`. `tol` is the relative accuracy
-    of the Newton iteration of a step.
+    Parameters
+    ----------
+    mesh : skfem.MeshTri
+        Mesh with named boundaries (`mesh.with_boundaries`). Needs `cosolve[fem]`.
+    clamped : str
+        Boundaries that do not move, as in "left|right".
+    surface : str
+        Boundary that is coupled.
+    young : float
+        Young's modulus in Pa.
+    poisson : float
+        Poisson's ratio.
+    density : float
+        Density in kg/m^3.
+    gravity : sequence of float, default (0.0, 0.0)
+        Load on the volume in m/s^2.
+    probes : mapping of str to point or None, default None
+        Points whose displacement is an output of its own: `{"tip": (0.6, 0.2)}` gives `tip_x` and `tip_y`.
+    tol : float, default 1e-10
+        Relative accuracy of the Newton iteration of a step.
+    most : int, default 20
+        Largest number of its iterations.
 
+    Notes
+    -----
+    Ports: `force` in (N per metre of depth, at the points of `meshes["force"]`), `displacement` out (m). St.
+    Venant-Kirchhoff material in plane strain, quadratic triangles, backward differences of order 2 in time.
+
+    Examples
+    --------
     >>> from skfem import MeshTri
     >>> mesh = MeshTri.init_tensor(np.linspace(0.0, 1.0, 11), np.linspace(0.0, 0.1, 2))
     >>> mesh = mesh.with_boundaries({"left": lambda x: x[0] == 0.0, "outside": lambda x: x[0] > 0.0})
@@ -215,12 +239,7 @@ class ElasticSolid(MovingSolid):
 
 def scikit_fem() -> Any:
     """The package, or a sentence that says how to get it."""
-    try:
-        return import_module("skfem")
-    except ImportError as error:
-        raise SetupError(
-            f"elastic solids by finite elements need scikit-fem ({error}): pip install 'cosolve[fem]'"
-        ) from error
+    return optional("skfem", "fem", "an elastic solid by finite elements")
 
 
 def _value_at(weights: csr_array, field: Vector) -> Vector:

@@ -1,7 +1,7 @@
-"""Snapshots of field solvers during a run, each to a file of its own: what is asked for, and who writes it.
+"""Snapshots of a field solver during a run, to a file of its own: an observer of the run.
 
-A snapshot is taken at macro points only, where all subsystems agree on the time. Whoever takes the steps, readable or
-compiled code, takes no more of them than there are to the next point that is wanted.
+A snapshot is taken at macro points only, where all subsystems agree on the time. An engine, readable or compiled, takes
+no more macro steps than there are to the next point that is wanted.
 """
 
 from __future__ import annotations
@@ -10,30 +10,44 @@ import os
 from collections.abc import Sequence
 from math import ceil, inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cosolve.basics.checks import as_path, is_number, whole
 from cosolve.basics.wording import did_you_mean
+from cosolve.engine.observer import Observer
 from cosolve.errors import CosolveError, SetupError, SimulationError
 from cosolve.fields import vtkhdf
 from cosolve.fields.field_subsystem import FieldSnapshot
+
+if TYPE_CHECKING:
+    from cosolve.engine.chunk import Chunk
+    from cosolve.run.view import RunView
 
 _SUFFIXES = (".vtkhdf", ".hdf")
 _SLIVER = 1e-6  # of a macro step: a point this close before a wanted time counts
 
 
-class FieldFile:
-    """What to write of which subsystem in a run: `cs.simulate(..., fields=cs.FieldFile("flow.vtkhdf", of="fluid"))`.
+class FieldFile(Observer):
+    """Write snapshots of a field solver during a run, `simulate(..., observers=[FieldFile(...)])`.
 
-    The file is VTKHDF: ParaView opens it, with time, with second-order cells and with moving points, and
-    `cs.read_fields` reads it, also while the run goes on or after it was killed. A snapshot is written at the start, at
-    every so-many-th macro point, and at the last; with `times` at the first macro points from these times on.
+    Parameters
+    ----------
+    path : str or Path
+        File ending in `.vtkhdf`. ParaView opens it, `read_fields` reads it, also during the run.
+    of : str
+        Name of the subsystem.
+    every : int, default 1
+        Write every n-th macro point, and the first and the last.
+    times : sequence of float or None, default None
+        In place of `every`: write at the first macro points from these times on, in seconds.
 
+    Examples
+    --------
     >>> import tempfile
     >>> import cosolve as cs
-    >>> class Plate(cs.FieldSubsystem):
+    >>> class Plate(cs.fields.FieldSubsystem):
     ...     inputs, outputs = [], [("T", 3)]
     ...     def start(self, t0):
     ...         return self.advance(t0, t0, None)
@@ -42,11 +56,11 @@ class FieldFile:
     ...         return self.T
     ...     def snapshot(self):
     ...         corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    ...         return cs.FieldSnapshot(corners, {"triangle": np.array([[0, 1, 2]])}, {"temperature": self.T})
+    ...         return cs.fields.FieldSnapshot(corners, {"triangle": np.array([[0, 1, 2]])}, {"temperature": self.T})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = cs.FieldFile(folder + "/plate.vtkhdf", of="plate", every=5)
-    ...     result = cs.simulate(cs.System({"plate": Plate()}), t_end=1.0, method=cs.Jacobi(), step=0.1, fields=file)
-    ...     series = cs.read_fields(folder + "/plate.vtkhdf")
+    ...     file = cs.fields.FieldFile(folder + "/plate.vtkhdf", of="plate", every=5)
+    ...     result = cs.simulate(cs.System({"plate": Plate()}), t_end=1, method=cs.Jacobi(), step=0.1, observers=[file])
+    ...     series = cs.fields.read_fields(folder + "/plate.vtkhdf")
     ...     series.t, series[-1].point_data["temperature"].round(3)
     (array([0. , 0.5, 1. ]), array([0.368, 0.736, 1.104]))
     """
@@ -63,151 +77,115 @@ class FieldFile:
             if every != 1 or not len(given) or not all(map(is_number, given.tolist())):
                 raise SetupError("FieldFile: times are finite numbers, at least one, and come without every")
             self.times = tuple(sorted(given.tolist()))
+        self._absolute = self.path.absolute()
+        self._written, self._next, self._last = 0, 0, -1  # steps in the file, next of the times, macro steps so far
+        self._points: list[float] = []  # macro points of a run that may go back
 
     def __repr__(self) -> str:
         when = f"every={self.every}" if self.times is None else f"times={list(self.times)}"
         return f"FieldFile('{self.path}', of='{self.of}', {when})"
 
-
-class FieldRecording:
-    """All field files of one run. `see` is told where the run stands, and `left` says how far it may go unseen."""
-
-    def __init__(self, files: Any, names: Sequence[str], subsystems: Sequence[Any]) -> None:
-        listed = [files] if isinstance(files, FieldFile) else list(files or ())
-        self._writers = [_Writer(file, names, subsystems) for file in listed]
-        self._times: list[float] = []  # macro points of a run that is stepped by hand
-        paths = [writer.path for writer in self._writers]
-        for path in paths:
-            if paths.count(path) > 1:
-                raise SetupError(f"fields: '{path}' is given twice; every subsystem has a file of its own")
-
-    def settings(self, beside: Path) -> list[dict[str, Any]]:
-        """What was asked for, with paths as seen from the folder of the result: for a run that is to be resumed."""
-        folder = beside.absolute().parent
-        return [
-            {
-                "path": os.path.relpath(one.path, folder),
-                "of": one.file.of,
-                "every": one.file.every,
-                "times": None if one.file.times is None else list(one.file.times),
-            }
-            for one in self._writers
-        ]
-
-    @staticmethod
-    def of_settings(settings: Any, beside: Path) -> list[FieldFile]:
-        """The other way round."""
-        folder = beside.absolute().parent
-        return [
-            FieldFile(folder / one["path"], of=one["of"], every=one["every"], times=one["times"])
-            for one in settings or ()
-        ]
-
-    @property
-    def memory(self) -> list[dict[str, int]]:
-        """What another process needs to go on with the files, which are on the disk then."""
-        for one in self._writers:
-            if one.written:
-                vtkhdf.secure(one.path)
-        return [{"written": one.written, "next": one.next, "last": one.last} for one in self._writers]
-
-    def go_on_from(self, memory: Any) -> None:
-        """The files of a run that is resumed, with the steps up to where its state was kept."""
-        for one, held in zip(self._writers, memory or (), strict=False):
-            one.written, one.next, one.last = int(held["written"]), int(held["next"]), int(held["last"])
-            vtkhdf.keep_first(one.path, one.written)
-
-    def step_to(self, t: float, H: float, last: bool = False) -> None:
-        """A run that is stepped by hand stands at its next macro point."""
-        self.see(len(self._times), t, H, last)
-        self._times.append(t)
-
-    def go_back(self, t: float) -> None:
-        """Such a run stands at an earlier point: forget what came after it, and all where it has not been there."""
-        kept = int(np.searchsorted(self._times, t, side="right"))
-        if not kept or self._times[kept - 1] != t:
-            kept = 0
-        for one in self._writers:
-            one.go_back(kept - 1, t)
-        self._times = self._times[:kept]
-
-    @property
-    def begun(self) -> bool:
-        """True after the first macro point."""
-        return bool(self._times)
-
-    def left(self, steps: int, t: float, H: float) -> float:
-        """How many macro steps may be taken until a snapshot is due, after so many."""
-        return min((one.left(steps, t, H) for one in self._writers), default=inf)
-
-    def see(self, steps: int, t: float, H: float, last: bool = False) -> None:
-        """The run stands at a macro point, after so many steps of about the length `H`."""
-        for one in self._writers:
-            one.see(steps, t, H, last)
-
-
-class _Writer:
-    """One file: `written` steps are in it, the newest after `last` macro steps; `next` is the next of its times."""
-
-    def __init__(self, file: FieldFile, names: Sequence[str], subsystems: Sequence[Any]) -> None:
+    def start(self, run: RunView) -> None:
+        """Find the subsystem, and write the first point."""
         from cosolve.result.store import refuse_unwritable
 
-        if not isinstance(file, FieldFile):
-            raise SetupError(f"fields takes FieldFile objects, one or a list of them, not a {type(file).__name__}")
-        if file.of not in names:
-            raise SetupError(f"fields: there is no subsystem '{file.of}'; {did_you_mean(file.of, list(names))}")
-        self.file, self.path = file, file.path.absolute()
-        self._subsystem = subsystems[list(names).index(file.of)]
+        self._find(run)
+        refuse_unwritable(self._absolute)
+        self._written, self._next, self._last = 0, 0, -1
+        self._points = [run.t]
+        self._see(run)
+
+    def _find(self, run: RunView) -> None:
+        if self.of not in run.names:
+            raise SetupError(f"fields: there is no subsystem '{self.of}'; {did_you_mean(self.of, list(run.names))}")
+        self._subsystem = run.subsystem(self.of)
         if not callable(getattr(self._subsystem, "snapshot", None)):
             raise SetupError(
-                f"fields: '{file.of}' ({type(self._subsystem).__name__}) shows no fields; a subsystem with a method "
-                "snapshot(), which returns a cs.FieldSnapshot, does"
+                f"fields: '{self.of}' ({type(self._subsystem).__name__}) shows no fields; a subsystem with a method "
+                "snapshot(), which returns a cs.fields.FieldSnapshot, does"
             )
-        refuse_unwritable(self.path)
-        self.written, self.next, self.last = 0, 0, -1
+        same = [one for one in run.observers if isinstance(one, FieldFile) and one.path.absolute() == self._absolute]
+        if len(same) > 1:
+            raise SetupError(f"fields: '{self.path}' is given twice; every subsystem has a file of its own")
 
-    def left(self, steps: int, t: float, H: float) -> float:
-        times = self.file.times
-        if times is None:
-            return self.file.every - steps % self.file.every
-        return max(1, ceil((times[self.next] - t) / H - _SLIVER)) if self.next < len(times) else inf
+    def memory(self, run: RunView) -> dict[str, Any]:
+        """Return how far the file has come, with its path as seen from the result; it is on the disk then."""
+        if self._written:
+            vtkhdf.secure(self._absolute)
+        assert run.file is not None
+        path = os.path.relpath(self._absolute, run.file.absolute().parent)
+        return {"path": path, "written": self._written, "next": self._next, "last": self._last}
 
-    def see(self, steps: int, t: float, H: float, last: bool) -> None:
-        times = self.file.times
-        if times is None:
-            wanted = steps % self.file.every == 0 or last
+    def resume(self, run: RunView, memory: Any) -> None:
+        """Continue the file with the steps up to where the state was kept."""
+        assert run.file is not None
+        self._absolute = run.file.absolute().parent / memory["path"]
+        self._find(run)
+        self._written, self._next, self._last = int(memory["written"]), int(memory["next"]), int(memory["last"])
+        vtkhdf.keep_first(self._absolute, self._written)
+
+    def limit(self, run: RunView) -> float:
+        """Return the macro steps up to the next snapshot."""
+        if self.times is None:
+            return self.every - self._count(run) % self.every
+        left = self.times[self._next :]
+        return max(1, ceil((left[0] - run.t) / run.step - _SLIVER)) if left else inf
+
+    def accepted(self, run: RunView, steps: Chunk) -> None:
+        """Write a snapshot where one is due."""
+        if run.may_go_back:
+            self._points.append(run.t)
+        if steps.failure is None:
+            self._see(run)
+
+    def _count(self, run: RunView) -> int:
+        """Macro steps so far; in a run that may go back, up to where it stands."""
+        return len(self._points) - 1 if run.may_go_back else run.steps
+
+    def _see(self, run: RunView) -> None:
+        steps = self._count(run)
+        if self.times is None:
+            wanted = steps % self.every == 0 or run.done
         else:
-            reached = int(np.searchsorted(times, t + _SLIVER * H, side="right"))
-            wanted, self.next = reached > self.next, max(reached, self.next)
-        if wanted and steps > self.last:
-            self._write(t)
-            self.last = steps
+            reached = int(np.searchsorted(self.times, run.t + _SLIVER * run.step, side="right"))
+            wanted, self._next = reached > self._next, max(reached, self._next)
+        if wanted and steps > self._last:
+            self._write(run.t)
+            self._last = steps
 
     def _write(self, t: float) -> None:
         try:
             snapshot = self._subsystem.snapshot()
             if not isinstance(snapshot, FieldSnapshot):
                 raise SetupError(f"snapshot() returned a {type(snapshot).__name__}, not a FieldSnapshot")
-            if not self.written:
-                vtkhdf.create(self.path, snapshot, self.file.of)
-            vtkhdf.append(self.path, t, snapshot)
+            if not self._written:
+                vtkhdf.create(self._absolute, snapshot, self.of)
+            vtkhdf.append(self._absolute, t, snapshot)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
             said = str(error) if isinstance(error, CosolveError) else f"{type(error).__name__}: {error}"
             raise SimulationError(
-                f"the fields of '{self.file.of}' could not be written at t = {t:.9g}: {said}",
-                time=t,
-                subsystem=self.file.of,
+                f"the fields of '{self.of}' could not be written at t = {t:.9g}: {said}", time=t, subsystem=self.of
             ) from error
-        self.written += 1
+        self._written += 1
 
-    def go_back(self, steps: int, t: float) -> None:
+    def restored(self, run: RunView) -> None:
+        """Forget what came after this point, and everything where the run has not been there."""
         from cosolve.fields.field_series import FieldSeries
 
-        if self.last > steps:
-            there = FieldSeries(self.path).t
-            self.written = int(np.searchsorted(there, t, side="right")) if steps >= 0 else 0
-            self.last = min(self.last, steps)
-            self.next = int(np.searchsorted(self.file.times or (), t, side="right")) if steps >= 0 else 0
-            vtkhdf.keep_first(self.path, self.written)
+        t, points = run.t, self._points
+        kept = int(np.searchsorted(points, t, side="right"))
+        if not kept or points[kept - 1] != t:
+            kept = 0
+        steps = kept - 1
+        if self._last > steps:
+            there = FieldSeries(self._absolute).t
+            self._written = int(np.searchsorted(there, t, side="right")) if kept else 0
+            self._last = min(self._last, steps)
+            self._next = int(np.searchsorted(self.times or (), t, side="right")) if kept else 0
+            vtkhdf.keep_first(self._absolute, self._written)
+        self._points = points[:kept]
+        if not kept:
+            self._points = [t]
+            self._see(run)

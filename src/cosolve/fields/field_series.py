@@ -16,10 +16,20 @@ from cosolve.fields.field_subsystem import FieldSnapshot
 
 
 def read_fields(path: str | Path) -> FieldSeries:
-    """The snapshots in a file that a run with `fields=cs.FieldFile(...)` wrote, or still writes.
+    """Read the snapshots that a run with `fields=FieldFile(...)` wrote, or still writes.
 
-    Also of a run that was killed: everything up to the last step that was written is there.
+    Parameters
+    ----------
+    path : str or Path
+        The file, also of a run that was killed.
 
+    Returns
+    -------
+    FieldSeries
+        The snapshots.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from cosolve.fields import FieldSeries
     >>> still = FieldSnapshot(np.zeros((3, 2)), {"triangle": np.array([[0, 1, 2]])}, {"p": np.array([1.0, 2.0, 3.0])})
@@ -34,22 +44,60 @@ def read_fields(path: str | Path) -> FieldSeries:
 
 
 class FieldSeries:
-    """A file of snapshots: `series[i]` reads the one of step `i`, `series.at(t)` that of a time, `series.t` the times.
+    """A file of field snapshots.
 
-    `name` is the subsystem that they are of. Steps that are added to the file later are not seen; read it again.
+    `series[i]` reads the snapshot of step `i`. Steps that are added to the file later are not seen.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Attributes
+    ----------
+    t : ndarray
+        Times of the steps in seconds.
+    name : str
+        Name of the subsystem.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cosolve.fields import FieldSeries
+    >>> still = FieldSnapshot(np.zeros((3, 2)), {"triangle": np.array([[0, 1, 2]])}, {"p": np.array([1.0, 2.0, 3.0])})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(FieldSeries(FieldSeries.write(folder + "/p.vtkhdf", [0.0, 0.5], [still, still])))
+    2
     """
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path).absolute()
         with vtkhdf.opened(self.path) as root:
             count = vtkhdf.n_steps(root)
-            #: Times of the steps.
+            # Times of the steps.
             self.t: npt.NDArray[np.float64] = root["Steps"]["Values"][:count]
-            self.name = str(root.attrs.get("subsystem", ""))
+            self.name = vtkhdf.name_of(root)
 
     @staticmethod
     def write(path: str | Path, t: npt.ArrayLike, snapshots: list[FieldSnapshot], name: str = "") -> Path:
-        """Snapshots at hand as a file; all of the same cells and fields."""
+        """Write snapshots to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        t : array_like
+            Times in seconds, one per snapshot.
+        snapshots : list of FieldSnapshot
+            Snapshots of the same cells and fields.
+        name : str, default ""
+            Name of the subsystem.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         path, times = as_path("FieldSeries.write", path), np.asarray(t, dtype=np.float64)
         if not snapshots or times.shape != (len(snapshots),):
             raise SetupError(f"a file of fields takes one time per snapshot, not {times.shape} for {len(snapshots)}")
@@ -71,16 +119,26 @@ class FieldSeries:
         return (self[i] for i in range(len(self)))
 
     def at(self, t: float) -> FieldSnapshot:
-        """The snapshot of the step nearest to a time."""
+        """Read the snapshot nearest to a time.
+
+        Parameters
+        ----------
+        t : float
+            Time in seconds.
+
+        Returns
+        -------
+        FieldSnapshot
+            The snapshot.
+        """
         if not len(self):
             raise SetupError(f"'{self.path.name}' holds no steps")
         return self[int(np.argmin(np.abs(self.t - t)))]
 
     def mend(self) -> None:
-        """Write the file anew with the steps that it holds.
+        """Write the file anew with its complete steps.
 
-        Only one whose writer was killed in the middle of a step needs that: other programs take it for one that is
-        still being written, and refuse it.
+        Only a file whose writer was killed in the middle of a step needs that: other programs refuse it.
         """
         vtkhdf.keep_first(self.path, len(self))
 

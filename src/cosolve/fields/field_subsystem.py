@@ -4,9 +4,9 @@ A port on a mesh carries its values point by point (`x0, y0, x1, y1, ...`), at t
 far the surface has moved since. Displacements are total, from rest; forces are nodal forces (N, or N per metre of depth
 in a plane), so that a consistent mapping of displacements and its transpose for forces keep virtual work.
 
-What rollback asks of a field solver is what it asks of any: `restore` brings back *everything* that the next crossing
-depends on, to the last bit. Of an implicit solver that includes the vector its inner Newton iteration starts from and
-the matrix that is factorised, or rather which state and step it was factorised for.
+What rollback asks of a field solver is what it asks of any: `restore` brings back *everything* that the next subsystem
+step depends on, to the last bit. Of an implicit solver that includes the vector its inner Newton iteration starts from
+and the matrix that is factorised, or rather which state and step it was factorised for.
 """
 
 from __future__ import annotations
@@ -41,11 +41,21 @@ CELL_POINTS = {
 
 @dataclass(frozen=True)
 class FieldSnapshot:
-    """What a field solver holds at one time: points where they are *now*, cells between them, and named fields.
+    """The fields of a solver at one time.
 
-    Vectors are (n, components). Cells go by kind; kinds and numbers of cells stay the same through a run, so that a
-    file writes them once; points and fields may change.
+    Parameters
+    ----------
+    points : ndarray
+        Points where they are *now*, shape (n, dimensions).
+    cells : mapping of str to ndarray
+        Point numbers of the cells by kind ("triangle", "quad8" ...), one row per cell. They do not change during a run.
+    point_data : mapping of str to ndarray
+        Fields at points; vectors have the shape (n, components).
+    cell_data : mapping of str to ndarray
+        Fields in cells.
 
+    Examples
+    --------
     >>> still = FieldSnapshot(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), {"triangle": np.array([[0, 1, 2]])},
     ...                       point_data={"pressure": np.array([1.0, 2.0, 3.0])})
     >>> still.n_points, still.n_cells
@@ -88,9 +98,9 @@ class FieldSubsystem(Subsystem):
     all other capabilities are those of every subsystem.
 
     >>> import cosolve as cs
-    >>> class Panel(cs.FieldSubsystem):
+    >>> class Panel(cs.fields.FieldSubsystem):
     ...     inputs, outputs = [("force", 6)], [("displacement", 6)]
-    ...     meshes = dict.fromkeys(["force", "displacement"], cs.Mesh.line([[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]]))
+    ...     meshes = dict.fromkeys(["force", "displacement"], cs.mapping.Mesh.line([[0, 0], [0.5, 0], [1, 0]]))
     ...     def start(self, t0):
     ...         return np.zeros(6)
     ...     def advance(self, t0, t1, u):
@@ -106,7 +116,18 @@ class FieldSubsystem(Subsystem):
     """snapshot() -> what the solver holds now, at the state that was reached last."""
 
     def components(self, port: str) -> int:
-        """How many values a port on a mesh carries per point."""
+        """Return the number of values that a port carries per point of its mesh.
+
+        Parameters
+        ----------
+        port : str
+            Name of the port.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         for ports in (Ports(self.inputs), Ports(self.outputs)):
             if port in ports and port in self.meshes:
                 points, length = self.meshes[port].n_points, ports.by_name[port].length

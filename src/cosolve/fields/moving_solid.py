@@ -1,4 +1,4 @@
-"""What elastic solids in plane strain have in common, whoever computes their elastic forces: ports, steps and states.
+"""What elastic solids in plane strain have in common, however forces are computed: ports, steps and states.
 
 Nodal forces on a surface come in, its displacement goes out. Displacement `d` and velocity `v` are differenced by the
 same formula, BDF2, so that the velocity of the surface is what a flow with BDF2 sees of its displacement:
@@ -123,9 +123,18 @@ class MovingSolid(FieldSubsystem):
 
     @abstractmethod
     def trace_to(self, target: Mesh) -> FieldMapping:
-        """The mapping of displacements to another mesh of the surface, by the solid's own quadratic functions.
+        """Make the mapping of displacements to another mesh of the surface, by the solid's own quadratic functions.
 
-        Its transpose takes forces back: `system.map("fluid.force", "solid.force", mapping, "conservative")`.
+        Parameters
+        ----------
+        target : Mesh
+            The other mesh.
+
+        Returns
+        -------
+        FieldMapping
+            The mapping. Its transpose maps forces back: `system.map("fluid.force", "solid.force", mapping,
+            "conservative")`.
         """
 
     # -- the contract ------------------------------------------------------------------------------------------------
@@ -168,9 +177,21 @@ class MovingSolid(FieldSubsystem):
     # -- more than the contract --------------------------------------------------------------------------------------
 
     def static(self, force: Vector | None = None, steps: int = 1) -> dict[str, Any]:
-        """Where the solid rests under its weight and a `force` on its surface, applied in `steps`; outputs by name.
+        """Solve for the rest position under the weight and a force on the surface.
 
-        A run that begins afterwards does not start from there: this is a solver of its own.
+        A run that starts afterwards does not start from there.
+
+        Parameters
+        ----------
+        force : ndarray or None, default None
+            Values of the port `force`. None: none.
+        steps : int, default 1
+            Number of steps in which the load is applied.
+
+        Returns
+        -------
+        dict
+            Outputs by name.
         """
         load = self._weight.copy()
         if force is not None:
@@ -185,9 +206,16 @@ class MovingSolid(FieldSubsystem):
         return {"displacement": values[:count], **{n: float(x) for n, x in zip(names, values[count:], strict=True)}}
 
     def set_start(self, h: float, displacement: Pair, velocity: Pair) -> None:
-        """Let runs start from this motion instead of rest: fields now, and a step of length `h` before.
+        """Let runs start from a motion instead of rest.
 
-        Both are (n, 2) at `points_at_rest`.
+        Parameters
+        ----------
+        h : float
+            Length of the step before the start in seconds.
+        displacement : tuple of array_like
+            Displacements now and one step before, shape (n, 2) at `points_at_rest`.
+        velocity : tuple of array_like
+            Velocities now and one step before, likewise.
         """
         positive(self._who, "h", h)
         found = []
@@ -201,7 +229,13 @@ class MovingSolid(FieldSubsystem):
         self._first = (found[0], found[1], found[2], found[3], h)
 
     def motion(self) -> dict[str, Any]:
-        """The fields now and one step before, as `set_start` takes them (of a solid that has crossed a step)."""
+        """Return the present motion, as `set_start` takes it.
+
+        Returns
+        -------
+        dict
+            `h`, `displacement` and `velocity`, after at least one step.
+        """
         d, v, d_old, v_old, h = self._state
         if h is None:
             raise SetupError(f"{self._who}: there is no motion before the first step")
@@ -214,5 +248,16 @@ class MovingSolid(FieldSubsystem):
         return self._points
 
     def at_surface(self, values: npt.ArrayLike) -> Vector:
-        """A field (n, 2) at all points as its port on the surface carries it."""
+        """Take the values of a field at the coupled surface.
+
+        Parameters
+        ----------
+        values : array_like
+            Shape (n, 2), at all points.
+
+        Returns
+        -------
+        ndarray
+            Flat, as the ports carry it.
+        """
         return np.asarray(values, dtype=np.float64)[self._nodes].ravel()

@@ -70,18 +70,41 @@ class _Step(NamedTuple):
 
 
 class NgsFlow(FieldSubsystem):
-    """A flow on an NGSolve mesh of triangles: `displacement` of the boundary `surface` in, `force` on it out.
+    """An incompressible plane flow on an NGSolve mesh of triangles, fixed or moving.
 
-    `inflow` gives velocities on boundaries, `{"inlet": ngsolve.CF((1.5 * y * (1 - y), 0))}`, multiplied by `ramp(t)`
-    where that is given. Nothing slips at `no_slip` nor at the surface; boundaries that are not named are open (zero
-    stress). `body` names the boundaries whose total force is given as scalar outputs `drag` and `lift`. Without a
-    `surface` the mesh rests, and there is no input. Lengths are metres, forces newtons per metre of depth.
+    Parameters
+    ----------
+    mesh : ngsolve.Mesh
+        Plane mesh with named boundaries. Needs `cosolve[ngsolve]`.
+    density : float
+        Density in kg/m^3.
+    viscosity : float
+        Dynamic viscosity in Pa s.
+    inflow : mapping of str to ngsolve.CF
+        Velocity on boundaries, as in `{"inlet": ngsolve.CF((1.5 * y * (1 - y), 0))}`.
+    no_slip : str, default ""
+        Boundaries at rest, as in "wall|cylinder". Boundaries that are not named are open (zero stress).
+    surface : str, default ""
+        Boundary that moves with the input `displacement`. Empty: the mesh is fixed and there is no input.
+    body : str, default ""
+        Boundaries whose total force is given as the outputs `drag` and `lift`.
+    ramp : callable or None, default None
+        `ramp(t)` multiplies the inflow.
+    tol : float, default 1e-6
+        Relative accuracy of velocity and pressure in a step.
+    most : int, default 40
+        Largest number of Newton iterations per step.
+    near : float, default 0.01
+        Distance in m in the stiffness of the moving mesh, `(near + distance)**-stiffening`.
+    stiffening : float, default 1.5
+        Exponent in the stiffness of the moving mesh.
 
-    `tol` is the relative accuracy of velocity and pressure in a step. `stiffening` and `near` say how much stiffer the
-    mesh is near its surface: stiffness is proportional to `(near + distance)**-stiffening`.
+    Notes
+    -----
+    Ports: `displacement` in (m), `force` out (N per metre of depth), and `drag` and `lift`.
 
-    A cylinder of diameter 0.2 in the middle of a slow flow between walls 1 m apart, against the series of Faxen (1946):
-
+    Examples
+    --------
     >>> import ngsolve as ng
     >>> from netgen.occ import Circle, OCCGeometry, Rectangle
     >>> face = Rectangle(3.0, 1.0).Face() - Circle((1.5, 0.5), 0.1).Face()
@@ -202,10 +225,18 @@ class NgsFlow(FieldSubsystem):
         return self._forces
 
     def set_start(self, h: float, velocity: Pair, pressure: Pair, displacement: Pair | None = None) -> None:
-        """Let runs start from this motion instead of rest: fields now, and a step of length `h` before.
+        """Let runs start from a motion instead of rest.
 
-        `velocity` is (n, 2) at `points_at_rest`, `pressure` has one value per point or per vertex (which come first),
-        `displacement` is that of the surface, as in its port.
+        Parameters
+        ----------
+        h : float
+            Length of the step before the start in seconds.
+        velocity : tuple of array_like
+            Velocities now and one step before, shape (n, 2) at `points_at_rest`.
+        pressure : tuple of array_like
+            Pressures now and one step before, one value per point or per vertex.
+        displacement : tuple of array_like or None, default None
+            Displacements of the surface now and one step before, as its port carries them.
         """
         positive(type(self).__name__, "h", h)
         n, found = self._n, []
@@ -229,7 +260,13 @@ class NgsFlow(FieldSubsystem):
         self._first = (x, x_old, x_old, d, d_old, h, None, None), forces
 
     def motion(self) -> dict[str, Any]:
-        """The fields now and one step before, as `set_start` takes them (of a flow that has crossed a step)."""
+        """Return the present motion, as `set_start` takes it.
+
+        Returns
+        -------
+        dict
+            `h`, `velocity`, `pressure` and `displacement`, after at least one step.
+        """
         x, x_old, _, d, d_old, h, *_ = self._state
         if h is None:
             raise SetupError(f"{type(self).__name__}: there is no motion before the first step")
@@ -265,10 +302,24 @@ class NgsFlow(FieldSubsystem):
         return self._forces
 
     def steady(self, t: float = np.inf) -> dict[str, Any]:
-        """The flow that does not change, with the inflow of time `t` (the end of a ramp), at rest; outputs by name.
+        """Solve for the steady flow at rest.
 
-        Newton with a matrix per iteration, from a fluid at rest. A run that begins afterwards does not start from
-        there: this is a solver of its own.
+        A run that starts afterwards does not start from there.
+
+        Parameters
+        ----------
+        t : float, default inf
+            Time in seconds whose inflow is taken; inf is the inflow without `ramp`.
+
+        Returns
+        -------
+        dict
+            Outputs by name.
+
+        Raises
+        ------
+        SubsystemError
+            If no steady flow is found.
         """
         ramp, self._ramp = self._ramp, self._ramp if np.isfinite(t) else None
         zero = np.zeros(2 * self._n)

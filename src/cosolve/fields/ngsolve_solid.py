@@ -29,13 +29,38 @@ _SLOW = 0.1
 
 
 class NgsSolid(MovingSolid):
-    """A solid on an NGSolve mesh of triangles: `force` on the boundary `surface` in, its `displacement` out.
+    """An elastic solid on an NGSolve mesh of triangles.
 
-    `young` (Pa) and `poisson` describe the material, `density` (kg/m3) its mass, `gravity` (m/s2) the load on the
-    volume. The boundary `clamped` does not move. `probes` names points whose displacement is an output by itself:
-    `{"tip": (0.6, 0.2)}` gives `tip_x` and `tip_y`. Forces are newtons per metre of depth, at the points of
-    `meshes["force"]`. `tol` is the relative accuracy of the Newton iteration of a step.
+    Parameters
+    ----------
+    mesh : ngsolve.Mesh
+        Plane mesh with named boundaries. Needs `cosolve[ngsolve]`.
+    clamped : str
+        Boundaries that do not move, as in "left|right".
+    surface : str
+        Boundary that is coupled.
+    young : float
+        Young's modulus in Pa.
+    poisson : float
+        Poisson's ratio.
+    density : float
+        Density in kg/m^3.
+    gravity : sequence of float, default (0.0, 0.0)
+        Load on the volume in m/s^2.
+    probes : mapping of str to point or None, default None
+        Points whose displacement is an output of its own: `{"tip": (0.6, 0.2)}` gives `tip_x` and `tip_y`.
+    tol : float, default 1e-10
+        Relative accuracy of the Newton iteration of a step.
+    most : int, default 20
+        Largest number of its iterations.
 
+    Notes
+    -----
+    Ports: `force` in (N per metre of depth, at the points of `meshes["force"]`), `displacement` out (m). St.
+    Venant-Kirchhoff material in plane strain, quadratic triangles, backward differences of order 2 in time.
+
+    Examples
+    --------
     >>> from netgen.occ import OCCGeometry, Rectangle
     >>> face = Rectangle(1.0, 0.1).Face()
     >>> for edge in face.edges:

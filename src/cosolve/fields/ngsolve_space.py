@@ -8,7 +8,6 @@ from one to the other and `Trace` does so on a boundary, with the transposed way
 from __future__ import annotations
 
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import SuperLU, splu
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.packages import optional
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.fields.quadratic_trace import quadratic_trace
@@ -27,12 +27,7 @@ from cosolve.mapping.mesh import Mesh
 
 def ngsolve() -> Any:
     """The package, or a sentence that says how to get it."""
-    try:
-        return import_module("ngsolve")
-    except ImportError as error:
-        raise SetupError(
-            f"flows and solids by finite elements need NGSolve ({error}): pip install 'cosolve[ngsolve]'"
-        ) from error
+    return optional("ngsolve", "ngsolve", "a flow or solid by finite elements")
 
 
 def checked_mesh(who: str, mesh: Any) -> Any:

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.errors import CosolveError, OutputFileError, SetupError
+from cosolve.basics.hdf5 import written_hdf5
+from cosolve.basics.plain_file import refuse_no_file
+from cosolve.errors import OutputFileError, SetupError
 from cosolve.fields.field_subsystem import CELL_POINTS, FieldSnapshot
 
 if TYPE_CHECKING:
@@ -43,17 +45,18 @@ VTK_CELLS = {
 }
 _KINDS = {number: kind for kind, number in VTK_CELLS.items()}
 _ROOT = "VTKHDF"
+_COUNTS = ("NumberOfPoints", "NumberOfCells", "NumberOfConnectivityIds")
 _GROUPS = {"PointData": "PointDataOffsets", "CellData": "CellDataOffsets"}
 _STEPS = ("Values", "NumberOfParts", "PartOffsets", "PointOffsets", "CellOffsets", "ConnectivityIdOffsets")
+_ROOM = 1 << 20  # bytes that HDF5 may take beside the arrays
+_MOST = 1100  # times smaller than its numbers is what is packed, at most
 _CHUNK = 1 << 16  # numbers in one compressed piece
 _PACKED = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
 
 def create(path: Path, first: FieldSnapshot, name: str) -> None:
     """A file without steps, for snapshots like the first; `name` says whose they are."""
-    import h5py
-
-    with _writing(path), h5py.File(path, "w", libver=("v110", "v110")) as file:
+    with _reporting_failures(path), written_hdf5(path, libver=("v110", "v110")) as file:
         _lay_out(file, first, name)
 
 
@@ -61,7 +64,10 @@ def append(path: Path, t: float, snapshot: FieldSnapshot) -> None:
     """One more step; its mesh must have the cells of the first, and its fields the same names and shapes."""
     import h5py
 
-    with _writing(path), h5py.File(path, "r+", libver=("v110", "v110"), locking=False) as file:
+    arrays = snapshot.points, *snapshot.point_data.values(), *snapshot.cell_data.values()
+    with _reporting_failures(path):
+        _reserve(path, sum(2 * np.asarray(array).nbytes for array in arrays))
+    with _reporting_failures(path), h5py.File(path, "r+", libver=("v110", "v110"), locking=False) as file:
         root = file[_ROOT]
         points, fields = _checked(path, root, snapshot)
         file.swmr_mode = True
@@ -69,6 +75,19 @@ def append(path: Path, t: float, snapshot: FieldSnapshot) -> None:
         file.flush()
         _count(root, n_steps(root) + 1)
         file.flush()
+
+
+def _reserve(path: Path, n_bytes: int) -> None:
+    """Room on the disk for one more step, or `OSError`: HDF5 would end the process. What is left over it gives back."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    with path.open("rb+") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            os.posix_fallocate(file.fileno(), size, n_bytes + _ROOM)
+        except OSError:
+            file.truncate(size)
+            raise
 
 
 def secure(path: Path) -> None:
@@ -108,36 +127,48 @@ def _copy(series: FieldSeries, path: Path, steps: int) -> None:
 @contextmanager
 def opened(path: Path) -> Iterator[h5py.Group]:
     """The root of a file to be read, also while it is written, and after its writer was killed."""
-    import h5py
+    from cosolve.result.file_columns import attribute, hdf5_read, written_now
 
-    from cosolve.result.file_columns import reason, refuse_cut
-
-    try:
-        if h5py.is_hdf5(path):
-            refuse_cut(path)
-        file = h5py.File(path, "r", swmr=True, locking=False)
-    except OutputFileError:
-        raise
-    except FileNotFoundError:
-        raise SetupError(f"there is no file '{path}'") from None
-    except OSError as failure:
-        raise SetupError(f"'{path}' cannot be read as VTKHDF: {reason(failure)}") from None
-    with file:
+    refuse_no_file(path)
+    if not path.exists():
+        raise SetupError(f"there is no file '{path}'")
+    # a file that is being written, or whose writer was killed, is read in HDF5's mode for that; it is a slow one
+    with hdf5_read(path, swmr=written_now(path), locking=False) as file:
         if _ROOT not in file:
             raise SetupError(f"'{path}' is an HDF5 file, but not of the kind VTKHDF")
-        kind = bytes(file[_ROOT].attrs.get("Type", b"")).decode()
+        kind = attribute(file[_ROOT], "Type")
         if kind != "UnstructuredGrid" or "Steps" not in file[_ROOT]:
             raise SetupError(f"'{path}' holds {kind or 'something else'}; read_fields reads unstructured grids in time")
-        try:
-            yield file[_ROOT]
-        except CosolveError:
-            raise
-        except (OSError, LookupError, RuntimeError, ValueError) as failure:  # what a file with a hole in it leads to
-            raise SetupError(f"'{path}' cannot be read as VTKHDF, was it cut or damaged? {_said(failure)}") from None
+        _refuse_strange(path, file[_ROOT])
+        yield file[_ROOT]
 
 
-def _said(failure: Exception) -> str:
-    return str(failure.args[0]) if failure.args else type(failure).__name__
+def _refuse_strange(path: Path, root: h5py.Group) -> None:
+    """Raise where an array lies in another file, or is larger than the file can hold; counts are whole numbers."""
+    from cosolve.result.file_columns import dataset
+
+    whole = [(root, (*_COUNTS, "Types", "Offsets", "Connectivity")), (root["Steps"], _STEPS[1:])]
+    others = [(root, ("Points",)), (root["Steps"], _STEPS[:1])]
+    for group, offsets in _GROUPS.items():
+        whole.append((root["Steps"][offsets], tuple(root[group])))
+        others.append((root[group], tuple(root[group])))
+    most = _MOST * path.stat().st_size
+    for kinds, places in (("iu", whole), ("fiu", others)):
+        for held, keys in places:
+            for key in keys:
+                found = dataset(held, path, key)
+                if found.size * found.dtype.itemsize > most or found.dtype.kind not in kinds or not found.ndim:
+                    raise SetupError(f"'{path}': its array '{key}' makes no sense; was it damaged?")
+    count = root["Steps"].attrs["NSteps"]
+    if np.ndim(count) or not 0 <= int(count) <= min(len(root["Steps"][key]) for key in _STEPS):
+        raise SetupError(f"'{path}' has {count} steps, but not all of what they hold; was it damaged?")
+
+
+def name_of(root: h5py.Group) -> str:
+    """The subsystem whose fields they are."""
+    from cosolve.result.file_columns import attribute
+
+    return attribute(root, "subsystem")
 
 
 def n_steps(root: h5py.Group) -> int:
@@ -194,7 +225,7 @@ def _lay_out(file: h5py.File, first: FieldSnapshot, name: str) -> None:
     root = file.create_group(_ROOT)
     root.attrs["Version"] = np.array([2, 0], dtype=np.int64)
     root.attrs.create("Type", np.bytes_("UnstructuredGrid"))
-    root.attrs["subsystem"] = name
+    root.attrs["subsystem"] = np.bytes_(name.encode())
     corners = [cells.ravel() for cells in first.cells.values()]
     sizes = [np.full(len(cells), CELL_POINTS[kind]) for kind, cells in first.cells.items()]
     types = [np.full(len(cells), VTK_CELLS[kind], dtype=np.uint8) for kind, cells in first.cells.items()]
@@ -305,7 +336,7 @@ def _count(root: h5py.Group, steps: int) -> None:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _reporting_failures(path: Path) -> Iterator[None]:
     """Turn failures of the operating system or of HDF5 into a sentence about `path`."""
     try:
         yield

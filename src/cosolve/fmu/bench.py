@@ -56,7 +56,7 @@ class Bench:
 
     def inputs(self, fmu: Any) -> Vector:
         """The values its inputs have."""
-        values = fmu._crossing.inputs if self.kind == CO_SIMULATION else fmu._all_inputs
+        values = fmu._communication.inputs if self.kind == CO_SIMULATION else fmu._all_inputs
         u: Vector = values.read(fmu._instance.pointer)
         return u
 
@@ -74,7 +74,7 @@ class Bench:
 
     def signal(self, fmu: Any, u: Vector, k: int, t: float, H: float, move: float) -> Polynomial:
         """Inputs over step `k`: real ones move by up to `move` of their size, never twice the same way."""
-        listed = fmu._crossing.inputs.variables if self.kind == CO_SIMULATION else fmu._all_inputs.variables
+        listed = fmu._communication.inputs.variables if self.kind == CO_SIMULATION else fmu._all_inputs.variables
         size = np.array([v.nominal if v.is_float else 0.0 for v in listed for _ in range(v.length)])
         size = np.where(size > 0.0, np.maximum(size, np.abs(u)), 0.0)
         pattern = np.array([((7919 * (k + 1) + 31 * j) % 13 - 6) / 6.0 for j in range(len(u))])

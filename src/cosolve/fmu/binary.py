@@ -1,16 +1,20 @@
 """The shared library of an FMU: its C functions with their signatures, and their raw addresses.
 
 Functions are looked up when first used, so an FMU that leaves out what it never offered still loads. Arrays are passed
-as addresses: whoever calls often keeps its arrays and their addresses.
+as addresses: frequent callers keep their arrays and their addresses.
 
 Some FMUs keep global variables that freeing an instance spoils: a second instance then crashes or hangs, unless the
 library is loaded anew between the two. So it is, for the first instance after the last one has gone (while others live,
 it stays as it is). Addresses change with that.
+
+A library that embeds Python runs in the interpreter of this process. There Ctrl-C would be raised inside the FMU, whose
+wrapper takes any exception for a fatal error: signals are held back during its calls (`embeds_python`).
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import weakref
 from collections.abc import Callable
@@ -18,6 +22,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from cosolve.basics.signals import uninterrupted
 from cosolve.errors import SetupError
 
 _CODES: dict[str, Any] = {
@@ -103,6 +108,7 @@ class _Image:
     def __init__(self, path: str) -> None:
         self.path, self.library = path, ctypes.CDLL(path)
         self.instances, self.spoilt = 0, False
+        self.embeds_python = _embeds_python(path)
         self.users: weakref.WeakSet[Binary] = weakref.WeakSet()
 
     def renew(self) -> None:
@@ -115,18 +121,25 @@ class _Image:
             user.rebind()
 
 
+def _embeds_python(path: str) -> bool:
+    """True where the library calls a Python interpreter in its process."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(b"PyGILState_Ensure") >= 0 or content.find(b"Py_Initialize") >= 0
+
+
 _images: dict[str, _Image] = {}
 _lock = RLock()  # the collector may free an instance at any moment, also inside
 
 
 def _finalise_hosts_of_python() -> None:
-    """At exit, when all instances are freed: let libraries that were made by pythonfmu go of their interpreter.
+    """At exit, when instances are freed: let libraries that were made by pythonfmu go of their interpreter.
 
     Their destructor function does so too, at the end of the process, through a pointer that has been freed by then: the
-    process aborts now and then. After this call the pointer is empty. Unloading such a library has no effect.
+    process aborts now and then. After this call the pointer is empty. Unloading such a library has no effect. An
+    instance that met a fatal error is never freed; it is not called any more either.
     """
     for image in _images.values():
-        if not image.instances and hasattr(image.library, "finalizePythonInterpreter"):
+        if hasattr(image.library, "finalizePythonInterpreter"):
             image.library.finalizePythonInterpreter()
 
 
@@ -141,7 +154,8 @@ class Binary:
         self.fmi, self.shown = fmi, shown
         self.prefix = f"fmi{fmi}"
         self._arguments = _ARGUMENTS_2 if fmi == 2 else _ARGUMENTS_3
-        self._functions: dict[str, Callable[..., Any]] = {}
+        self._functions: dict[str, Any] = {}  # the functions of ctypes
+        self._given: dict[str, Callable[..., Any]] = {}  # what `function` gave: them, or with signals held back
         try:
             with _lock:
                 if str(path) not in _images:
@@ -152,6 +166,11 @@ class Binary:
             raise SetupError(
                 f"the library of '{shown}' does not load: {error}; a library it needs may be missing"
             ) from None
+
+    @property
+    def embeds_python(self) -> bool:
+        """True where the library calls a Python interpreter in this process."""
+        return self._image.embeds_python
 
     @property
     def _library(self) -> ctypes.CDLL:
@@ -174,12 +193,12 @@ class Binary:
         """Let the functions that were given out lead to the library as it is loaded now."""
         for name, function in self._functions.items():
             address = ctypes.cast(getattr(self._library, self.prefix + name), ctypes.c_void_p).value
-            ctypes.c_void_p.from_address(ctypes.addressof(function)).value = address  # type: ignore[arg-type]
+            ctypes.c_void_p.from_address(ctypes.addressof(function)).value = address
 
     def function(self, name: str) -> Callable[..., Any]:
         """The C function, by its name without the prefix."""
-        found = self._functions.get(name)
-        if found is None:
+        given = self._given.get(name)
+        if given is None:
             try:
                 found = getattr(self._library, self.prefix + name)
             except AttributeError:
@@ -190,7 +209,8 @@ class Binary:
             found.argtypes = [_CODES[code] for code in self._arguments[name]]
             found.restype = _RETURNS.get(name, ctypes.c_int)
             self._functions[name] = found
-        return found
+            given = self._given[name] = uninterrupted(found) if self.embeds_python else found
+        return given
 
     @property
     def addresses(self) -> dict[str, int]:

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.processes import end_with
 from cosolve.basics.wording import listed
 from cosolve.errors import CosolveError, EndOfSimulation, SubsystemError
 from cosolve.fmu.bench import STEPS, Bench
 from cosolve.fmu.description import CO_SIMULATION, Variable
 from cosolve.fmu.findings import Finding
-from cosolve.process.ending import end_with
 from cosolve.signal.polynomial import Polynomial
 
 _WRONG = 0.05  # of the largest entry: what derivatives may differ by from difference quotients
@@ -109,7 +109,7 @@ def first_outputs(bench: Bench) -> Answer:
         said.append(
             f"only after initialisation ('{names[j]}' is {during[j]:.6g} during it and {after[j]:.6g} after it)"
         )
-    if bench.kind != CO_SIMULATION or not fmu._crossing.variable:
+    if bench.kind != CO_SIMULATION or not fmu._communication.variable:
         return "holds", "; ".join(said) or "the same during and after initialisation"
     tiny = 1e-6 * bench.H
     first = fmu.advance(bench.t0, bench.t0 + tiny, bench.signal(fmu, u, 0, bench.t0, tiny, 0.0))
@@ -309,16 +309,16 @@ def any_step(bench: Bench) -> Answer:
 
 
 def heeds_no_return(bench: Bench) -> Answer:
-    """`noSetFMUStatePriorToCurrentPoint` false (somebody may go back) changes nothing."""
+    """`noSetFMUStatePriorToCurrentPoint` false (rollback is possible) changes nothing."""
     if bench.kind != CO_SIMULATION:
         return "not claimed", "it belongs to co-simulation"
     expected = bench.reference
     fmu, u = bench.begun()
-    fmu._crossing._no_return = lambda t: False
+    fmu._communication.no_return = False
     same, text = bench.compared(fmu, bench.march(fmu, u, STEPS), expected)
     if same:
         return "holds", text
-    return "fails", f"told that somebody may go back, {text}; runs never tell it so"
+    return "fails", f"told that a rollback is possible, {text}; runs never tell it so"
 
 
 def frees_memory(bench: Bench) -> Answer:
@@ -350,7 +350,7 @@ def _one_life(bench: Bench) -> None:
 
 def _memory() -> int:
     gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _files() -> int:
@@ -394,7 +394,7 @@ CLAIMS = (
     Claim("writes its state", writes_state),
     Claim("gives derivatives", gives_derivatives),
     Claim("takes steps of any length", any_step),
-    Claim("goes on when somebody may go back", heeds_no_return),
+    Claim("advances when a rollback is possible", heeds_no_return),
     Claim("frees its memory", frees_memory),
     Claim("is quiet", is_quiet),
 )

@@ -23,8 +23,6 @@ import ctypes
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,33 +30,20 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import is_number, positive, whole
+from cosolve.basics.checks import not_negative, positive, whole
 from cosolve.errors import CapabilityError, EndOfSimulation, SetupError
-from cosolve.fmu.archive import unpack
 from cosolve.fmu.communication_step import CommunicationStep, Discarded
-from cosolve.fmu.description import CO_SIMULATION, read_description
-from cosolve.fmu.findings import Finding, facts
+from cosolve.fmu.description import CO_SIMULATION
+from cosolve.fmu.fmu_subsystem import FmuSubsystem
 from cosolve.fmu.instance import Instance
 from cosolve.fmu.options import (
-    chosen_ports,
-    feedthrough_pattern,
-    found_variable,
-    given_values,
-    initial_patterns,
-    refuse_clocks,
-    refuse_fixed,
-    refuse_other_kind,
     remedy,
-    structural_sizes,
 )
-from cosolve.fmu.partials import Derivatives
-from cosolve.fmu.places import found_file
 from cosolve.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.fmu.state import SavedState
 from cosolve.fmu.step_jacobian import StepJacobian
 from cosolve.fmu.values import Rounding
 from cosolve.signal.polynomial import InputSignal, Polynomial
-from cosolve.subsystem.base import Subsystem
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native
@@ -69,22 +54,73 @@ _HALVINGS, _LEAST = 6, 1e-6
 _STEP_DERIVATIVES = "org.cosolve.step-derivatives"
 
 
-class CoSimulationFmu(Subsystem):
-    """An FMU that brings its own solver, as a subsystem; `load_fmu` makes one where an FMU is of that kind.
+class CoSimulationFmu(FmuSubsystem):
+    """An FMU with its own solver as a subsystem; made by `load_fmu`.
 
-    The options are those that `load_fmu` explains for every FMU and for co-simulation. `functions` holds the raw
-    addresses of its C functions and `component` the handle that they take, both for this run.
+    Parameters
+    ----------
+    file : str or Path
+        The FMU.
+    parameters : mapping of str to value or None, default None
+        Parameters by name, set before the run.
+    start : mapping of str to value or None, default None
+        Start values of inputs and states by name.
+    inputs : sequence of str or None, default None
+        Variables that become input ports. None: all inputs.
+    outputs : sequence of str or None, default None
+        Variables that become output ports; any variable may. None: all outputs.
+    name : str or None, default None
+        Name for messages. None: that of the FMU.
+    log : str, Path or None, default None
+        File for the messages of the FMU.
+    log_level : {"debug", "warning", "discard", "error", "fatal"}, default "debug"
+        Lowest status of a message that is written to `log`.
+    tolerance : float or None, default None
+        Relative tolerance that is passed to the FMU. None passes none.
+    read_back : bool, default True
+        Refuse an FMU that did not accept a parameter, by reading parameters after initialisation.
+    trial : str, Path or None, default None
+        File written by `cosolve inspect --try`. Capabilities that it found wrong are not used.
+    substeps : int, default 1
+        Number of communication steps per macro step.
+    interpolate : bool, default True
+        Pass input derivatives or intermediate values if the FMU supports that. False holds inputs.
+    sampled : bool or None, default None
+        True: the FMU is a sampled controller, whose inputs count at the start of a step. None: it is one if it has no
+        continuous states and fixed steps.
+    noise : float, default 0.0
+        Relative accuracy of the outputs, if the FMU integrates with a tolerance of its own.
+    derivatives : {"instant", "step"} or None, default None
+        What the directional derivatives of the FMU are: those of the equations at one time, or those over its last
+        step. None: as the FMU declares it, else "instant".
+    retry : bool, default False
+        Save the state before every step, so that a discarded step can be repeated in smaller pieces also under methods
+        without rollback.
 
+    Attributes
+    ----------
+    description : Description
+        What the model description says; `variables` by name.
+
+    Notes
+    -----
+    Input signals reach the FMU as value and derivatives at the start of the step (FMI 2.0 with `canInterpolateInputs`),
+    by intermediate updates (FMI 3.0), or are held at their value in the middle of the (sub)step. Discrete inputs are
+    held at their value at the macro point.
+
+    References
+    ----------
+    .. [1] Modelica Association, Functional Mock-up Interface for Model Exchange and Co-Simulation, versions 2.0 and
+       3.0.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> cs.CoSimulationFmu("missing.fmu")
+    >>> cs.fmi.CoSimulationFmu("missing.fmu")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
-
-    foreign = True
-    repeats_to = 1e-3  # solvers inside FMUs may forget their step size, not their state
-    settings = ("_options",)
 
     def __init__(
         self,
@@ -96,6 +132,7 @@ class CoSimulationFmu(Subsystem):
         outputs: Sequence[str] | None = None,
         name: str | None = None,
         log: str | Path | None = None,
+        log_level: Literal["debug", "warning", "discard", "error", "fatal"] = "debug",
         tolerance: float | None = None,
         read_back: bool = True,
         trial: str | Path | None = None,
@@ -106,29 +143,17 @@ class CoSimulationFmu(Subsystem):
         derivatives: Literal["instant", "step"] | None = None,
         retry: bool = False,
     ) -> None:
-        self._options: dict[str, Any] = dict(locals())  # for copies
-        del self._options["self"], self._options["file"]
+        arguments = dict(locals())
         substeps = whole("FMU", "substeps", substeps)
         if tolerance is not None:
             positive("FMU", "tolerance", tolerance)
-        if not (is_number(noise) and noise >= 0):
-            raise SetupError(f"FMU: noise must be a number from 0, not {noise!r}")
+        not_negative("FMU", "noise", noise)
         if derivatives not in (None, "instant", "step"):
             raise SetupError(f"FMU: derivatives is 'instant' or 'step', not {derivatives!r}")
-        file = found_file(file)
-        self.file, self.noise, self.tolerance = Path(file), noise, tolerance
+        folder, listed_inputs, listed_outputs = self._read(CO_SIMULATION, arguments)
+        self.noise = noise
         interpolate = interpolate and not sampled
-        folder = unpack(file)
-        read = read_description(folder)
-        refuse_other_kind(read, CO_SIMULATION, file)
-        self.description = description = read_description(folder, structural_sizes(read, parameters, file))
-        refuse_clocks(read, file)
-        flags = facts.corrected(description.kinds[CO_SIMULATION], folder, file, trial)
-        self.description = description = replace(description, kinds={**description.kinds, CO_SIMULATION: flags})
-        self._given = given_values(description, parameters, start, file)
-        self.name = name or description.name
-        listed_inputs, self.inputs = chosen_ports(description, inputs, "input", file)
-        listed_outputs, self.outputs = chosen_ports(description, outputs, "output", file)
+        description, flags = self.description, self.description.kinds[CO_SIMULATION]
         me = weakref.ref(self)
 
         def on_update(_: int, t: float, wants: bool, *rest: Any) -> None:
@@ -136,29 +161,28 @@ class CoSimulationFmu(Subsystem):
             if rest[-2]:  # no early return wanted
                 ctypes.c_bool.from_address(rest[-2]).value = False
             if wants and here is not None:
-                here._crossing.write_at(t)
+                here._communication.write_at(t)
 
         between = [v for v in listed_inputs if v.is_continuous and v.can_set_between]
         # without inputs to set inside a step the FMU is not asked to call back, which it may do a million times
         self.listens = listens = interpolate and flags.has("providesIntermediateUpdate") and bool(between)
         self._instance = Instance(
-            *(file, folder, description, CO_SIMULATION),
+            *(self.file, folder, description, CO_SIMULATION),
             name=self.name,
             log=log,
+            log_level=log_level,
             on_update=on_update if listens else None,
             between=between if listens else (),
             read_back=read_back,
         )
-        self._rounding = Rounding()
-        self._crossing = CommunicationStep(self._instance, listed_inputs, substeps, interpolate, sampled)
-        self.stops_inside, self.driven_as = self._crossing.variable, self._crossing.driven_as
-        if not self._crossing.variable:
+        self._communication = CommunicationStep(self._instance, listed_inputs, substeps, interpolate, sampled)
+        self._rounds = self._communication.inputs.may_round
+        self.variable_step, self.input_form = self._communication.variable, self._communication.input_form
+        if not self._communication.variable:
             self.fixed_step = float(description.experiment.get("stepSize", np.nan))
         self._outputs = self._instance.values(listed_outputs)
-        self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
-        self._at_start = initial_patterns(description, listed_inputs, listed_outputs, self._pattern)
-        if self._crossing.sampled:  # outputs follow at the end of a step
-            self._pattern = np.zeros((self._outputs.length, self._crossing.inputs.length), dtype=bool)
+        if self._communication.sampled:  # outputs follow at the end of a step
+            self._pattern = np.zeros((self._outputs.length, self._communication.inputs.length), dtype=bool)
         self._time, self._started = 0.0, False
         self._u: Vector | None = None
         self._retry, self._retried = bool(retry), 0
@@ -166,9 +190,6 @@ class CoSimulationFmu(Subsystem):
         self._halt: tuple[float, float] | None = None  # where a discarded step came to, and how close that is known
         self._here: weakref.ref[SavedState] | None = None  # the state saved or restored last
         self._declare(flags, listed_inputs, listed_outputs, derivatives)
-
-    def remedy(self, capability: str) -> str:
-        return remedy(capability)
 
     def portable_state(self) -> Any:
         raise CapabilityError(f"the FMU keeps it to itself; {remedy('serialised state')}")
@@ -181,7 +202,7 @@ class CoSimulationFmu(Subsystem):
                 self.serialise, self.deserialise = self._serialise, self._deserialise
         if self._instance.event_mode:
             self.advance_to_event, self.handle_event = self._to_event_3, self._handle_event
-        elif flags.has("canGetAndSetFMUState") and self._crossing.variable:
+        elif flags.has("canGetAndSetFMUState") and self._communication.variable:
             self.advance_to_event, self.handle_event = self._to_discard, self._handle_event
         if self._at_start[0].any():
             self.initial_output = self._initial_output
@@ -200,66 +221,52 @@ class CoSimulationFmu(Subsystem):
             u.dependencies is not None and u.kinds is not None and set(u.kinds) <= {"constant", "fixed", "tunable"}
             for u in unknowns
         )
-        shows = flags.has("providesDirectionalDerivatives") or flags.has("providesAdjointDerivatives")
-        self._derivatives = Derivatives(self._instance, inputs, outputs) if shows else None
-        self._step_jacobian = (
-            None if self._derivatives is None else StepJacobian(self, self._derivatives, of_last_step, constant)
-        )
+        self._derivatives = shown = self._derivatives_of(CO_SIMULATION, inputs, outputs)
+        self._step_jacobian = None if shown is None else StepJacobian(self, shown, of_last_step, constant)
         stateful = bool(self.description.states) and len(self.description.states) == len(self.description.derivatives)
         repeatable = flags.has("canGetAndSetFMUState")
-        floats_at_start = self._crossing.sampled or any(v.is_float and not v.is_continuous for v in inputs)
-        if shows and repeatable and not floats_at_start and (stateful or (of_last_step and self._crossing.holds)):
+        floats_at_start = self._communication.sampled or any(v.is_float and not v.is_continuous for v in inputs)
+        if (
+            shown is not None
+            and repeatable
+            and not floats_at_start
+            and (stateful or (of_last_step and self._communication.holds))
+        ):
             self.jacobian = self._jacobian
         if stateful and all(v.is_float and v.initial == "exact" for v in self.description.states):
             self._states = self._instance.values(self.description.states)
             self.get_state, self.set_state = self._get_state, self._set_state
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies (also those for other processes) are new instances with the same options, before their start."""
-        return partial(type(self), self.file, **self._options), ()
-
     @property
     def reacts(self) -> bool:
         """True when outputs may react at once to inputs: where the description says so, or does not say."""
-        return bool(self._crossing.inputs.length) and (self._pattern is None or bool(self._pattern.any()))
+        return bool(self._communication.inputs.length) and (self._pattern is None or bool(self._pattern.any()))
 
     @property
     def functions(self) -> dict[str, int]:
-        """Raw addresses of the C functions, by their names (`fmi2DoStep` ...), for compiled loops."""
+        """Addresses of the C functions by their names (`fmi2DoStep` ...), for this run."""
         return self._instance.binary.addresses
 
     @property
     def component(self) -> int:
-        """The C handle of the instance."""
+        """Handle of the instance that these functions take, for this run."""
         return self._instance.pointer
 
     @property
     def steps(self) -> int:
         """How often `doStep` has been called so far."""
-        return self._crossing.count
+        return self._communication.count
 
     def native(self, H: float, degree: int) -> Native | str:
         from cosolve.fmu.native_fmu import fmu_native
 
         return fmu_native(self, H, degree)
 
-    def close(self) -> None:
-        """Free the FMU now instead of when nothing refers to it any more."""
-        self._instance.close()
-
     # -- the contract ----------------------------------------------------------------------------------------
-
-    def rollback_failed(self, text: str) -> None:
-        """A run found that going back loses something: later ones know."""
-        facts.add(self._instance.folder, Finding("saves its state", "fails", text, "in a run"))
-
-    def will_end(self, t_end: float) -> None:
-        """The next run ends there; told to the FMU."""
-        self._instance.stop_time = t_end
 
     def _initialise(self, t0: float, given: Mapping[str, Any]) -> None:
         self._instance.initialise(t0, self.tolerance, given)
-        self._crossing.reset()
+        self._communication.reset()
         self._here, self._retried, self._stops, self._halt = None, 0, False, None
         self._rounding = Rounding()
         self._time, self._u, self._started = t0, None, True
@@ -267,7 +274,7 @@ class CoSimulationFmu(Subsystem):
             self._step_jacobian.left()
 
     def start(self, t0: float) -> Any:
-        self._initialise(t0, self._given)
+        self._initialise(t0, self.given_values)
         if self._step_jacobian is not None:
             self._step_jacobian.forget()
         return None if self._at_start[0].any() else self._outputs.read(self.component)
@@ -275,28 +282,30 @@ class CoSimulationFmu(Subsystem):
     def begin(self, t0: float, u: Vector) -> Vector:
         """End the initialisation with these inputs; the outputs after it, which may be others than those during it."""
         if not self._instance.stepping:
-            self._crossing.write(u)
-            self._rounding.end(t0, self._crossing.inputs, counts=True)
+            self._communication.write(u)
+            self._rounding.end(t0, self._communication.inputs, counts=True)
             self._instance.leave_initialisation()
         return self._outputs.read(self.component)
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
         state = self._prepare(t0, u)
         try:
-            self._crossing.cross(t0, u, 0.0, 1.0)
+            self._communication.advance(t0, u, 0.0, 1.0)
         except Discarded as failure:
             self._in_pieces(t0, u, state, failure)
         except EndOfSimulation as end:
             self._note_end(end, t1, u.H)
             raise
-        self._rounding.end(t0, self._crossing.inputs, counts=state is None or len(u.coefficients) > 1)
+        if self._rounds:
+            self._rounding.end(t0, self._communication.inputs, counts=state is None or len(u.coefficients) > 1)
         return self._reached(t1, u)
 
     def _prepare(self, t0: float, u: InputSignal) -> SavedState | None:
-        """Ready for a step; the state at its start, where somebody has it."""
+        """Ready for a step; the state at its start, where it is known."""
         if not self._instance.stepping:
             self.begin(t0, u.coefficients[0])
-        self._rounding.begin(t0)
+        if self._rounds:
+            self._rounding.begin(t0)
         state = None if self._here is None else self._here()
         if state is None and self._retry and hasattr(self, "save"):
             state = self._save()
@@ -305,21 +314,21 @@ class CoSimulationFmu(Subsystem):
 
     def _in_pieces(self, t0: float, u: InputSignal, state: SavedState | None, failure: Discarded) -> float:
         """A discarded step once more, in 2, 4, 8, ... pieces; how far it came."""
-        crossing, whole = self._crossing, self._crossing.substeps
-        if state is None or not crossing.variable:
-            if hasattr(self, "save") and crossing.variable:
+        communication, whole = self._communication, self._communication.substeps
+        if state is None or not communication.variable:
+            if hasattr(self, "save") and communication.variable:
                 failure.args = (f"{failure}, or load_fmu(..., retry=True), which goes back and takes smaller ones",)
             raise failure
         try:
             for halvings in range(1, _HALVINGS + 1):
                 self._restore(state)
-                crossing.substeps = whole << halvings
+                communication.substeps = whole << halvings
                 with suppress(Discarded):
-                    reached = crossing.cross(t0, u, 0.0, 1.0)
+                    reached = communication.advance(t0, u, 0.0, 1.0)
                     self._retried += 1
                     return reached
         finally:
-            crossing.substeps = whole
+            communication.substeps = whole
         failure.args = (f"{failure}; pieces of 1/{1 << _HALVINGS} of it were discarded as well",)
         raise failure
 
@@ -335,34 +344,34 @@ class CoSimulationFmu(Subsystem):
     def _reached(self, t1: float, u: InputSignal) -> Vector:
         """The outputs at the end of a step."""
         self._time = t1
-        if self.reacts and len(u.coefficients) > 1:
-            self._crossing.write_end(u)  # outputs react to the inputs at the end, not to those during the step
+        if len(u.coefficients) > 1 and self.reacts:
+            self._communication.write_end(u)  # outputs react to the inputs at the end, not to those during the step
         if self._step_jacobian is not None:
             self._step_jacobian.arrived()
-        return self._outputs.read(self.component)
+        return self._outputs.read(self._instance.pointer)
 
     # -- events ----------------------------------------------------------------------------------------------
 
     def _to_event_3(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
         """FMI 3.0: to the first event, or to `t1`."""
-        state, crossing = self._prepare(t0, u), self._crossing
-        self._stops = crossing.hold = True
+        state, communication = self._prepare(t0, u), self._communication
+        self._stops = communication.hold = True
         try:
-            s = crossing.cross(t0, u, 0.0, 1.0)
+            s = communication.advance(t0, u, 0.0, 1.0)
         except Discarded as failure:
             s = self._in_pieces(t0, u, state, failure)
         except EndOfSimulation as end:
             self._note_end(end, t1, u.H)
             raise
         finally:
-            crossing.hold = False
-        return self._stopped(t0, t1, u, s, crossing.pending)
+            communication.hold = False
+        return self._stopped(t0, t1, u, s, communication.pending)
 
     def _to_discard(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
         """Without event mode: an FMU that discards a step ends it where it came to."""
         state = self._prepare(t0, u)
         try:
-            self._crossing.cross(t0, u, 0.0, 1.0)
+            self._communication.advance(t0, u, 0.0, 1.0)
             return t1, self._reached(t1, u), self._halt is not None and abs(t1 - self._halt[0]) <= self._halt[1]
         except Discarded as failure:
             s = (failure.reached - t0) / u.H
@@ -370,7 +379,7 @@ class CoSimulationFmu(Subsystem):
                 self._halt = failure.reached, max(2e-9 * u.H, 0.0 if self._halt is None else self._halt[1])
                 self._restore(state)
                 with suppress(Discarded):
-                    self._crossing.cross(t0, u, 0.0, s)
+                    self._communication.advance(t0, u, 0.0, s)
                     return self._stopped(t0, t1, u, s, event=True)
             self._in_pieces(t0, u, state, failure)
         except EndOfSimulation as end:
@@ -383,17 +392,13 @@ class CoSimulationFmu(Subsystem):
         if s == 1.0:
             return t1, self._reached(t1, u), event
         t = t0 + s * u.H
-        return t, self._reached(t, Polynomial(t0, u.H, self._crossing.at(u, s)[np.newaxis])), event
+        return t, self._reached(t, Polynomial(t0, u.H, self._communication.at(u, s)[np.newaxis])), event
 
     def _handle_event(self, t: float, u: Vector) -> Vector:
         self._instance.log.time = self._time = t
         self._halt = None
-        self._crossing.handle_event(u)
+        self._communication.handle_event(u)
         return self._outputs.read(self.component)
-
-    def initial_dependence(self) -> npt.NDArray[np.bool_]:
-        """Per input, whether something at the start is known to depend on it."""
-        return self._at_start[2]
 
     def _initial_output(self, t: float, u: Vector) -> Vector:
         return self._reacting(u, self._at_start[1])
@@ -405,9 +410,9 @@ class CoSimulationFmu(Subsystem):
         """The outputs for these inputs; NaN is one that is not known, and so are outputs that react to it."""
         unknown = np.isnan(u)
         if unknown.any():
-            last = self._u if self._u is not None else self._crossing.inputs.read(self.component)
+            last = self._u if self._u is not None else self._communication.inputs.read(self.component)
             u = np.where(unknown, last, u)
-        self._crossing.write(u)
+        self._communication.write(u)
         self._u = u
         y = self._outputs.read(self.component)
         if unknown.any() and pattern is not None:
@@ -424,7 +429,7 @@ class CoSimulationFmu(Subsystem):
 
     def _restore(self, state: SavedState) -> None:
         self._instance.states.restore(state)
-        self._crossing.went_back()
+        self._communication.went_back()
         self._time, self._here = state.time, weakref.ref(state)
 
     def _get_state(self) -> Vector:
@@ -436,7 +441,7 @@ class CoSimulationFmu(Subsystem):
     def _set_state(self, x: Vector) -> None:
         """Initialise anew from these start values; whatever else the FMU remembers is lost."""
         begin = 0
-        given = dict(self._given)
+        given = dict(self.given_values)
         for variable in self.description.states:
             value = np.asarray(x, dtype=np.float64)[begin : begin + variable.length]
             given[variable.name] = value if variable.shape else value[0]
@@ -458,25 +463,11 @@ class CoSimulationFmu(Subsystem):
 
     # -- variables -------------------------------------------------------------------------------------------
 
-    def get(self, name: str) -> Any:
-        """The value of any variable now, by its name in the FMU."""
-        return self._instance.get(found_variable(self.description, name, self.file))
-
-    def set_parameters(self, values: Mapping[str, Any]) -> None:
-        """Set tunable parameters between steps; before the run any parameter.
-
-        They stay for later runs of this object.
-        """
-        given = given_values(self.description, values, None, self.file)
-        if self._instance.stepping:
-            refuse_fixed(self.description, given, self.file)
-            for key, value in given.items():
-                self._instance.set(self.description.variables[key], value)
-            if self._step_jacobian is not None:
-                self._step_jacobian.forget()
-        else:
-            self._instance.give(given)
-        self._given |= given
+    def _tune(self, given: Mapping[str, Any]) -> None:
+        for key, value in given.items():
+            self._instance.set(self.description.variables[key], value)
+        if self._step_jacobian is not None:
+            self._step_jacobian.forget()
 
     def _output_derivatives(self, order: int = 1) -> Vector:
         """Time derivatives of the real outputs at the end of the last step."""
@@ -496,11 +487,11 @@ class CoSimulationFmu(Subsystem):
     def prove_rollback(self, t0: float, H: float, u: Vector) -> None:
         """Before steps are repeated: raises when the FMU does not come back from a saved state (see proof.py)."""
         if hasattr(self, "save"):
-            made = self._crossing.count
+            made = self._communication.count
             try:
                 prove_rollback(self, t0, H, u)
             finally:
-                self._crossing.count = made  # they are no steps of the run
+                self._communication.count = made  # they are no steps of the run
             self._retried = 0  # of steps that belong to the run
             if distrusted(self) and self._step_jacobian is not None:
                 self._step_jacobian.constant = False
@@ -513,16 +504,16 @@ class CoSimulationFmu(Subsystem):
     @property
     def nominal_inputs(self) -> list[float]:
         """How large each input is, by the description."""
-        return [v.nominal for v in self._crossing.inputs.variables for _ in range(v.length)]
+        return [v.nominal for v in self._communication.inputs.variables for _ in range(v.length)]
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         """Called at the state at `t0`, which the caller restores."""
         assert self._step_jacobian is not None
-        self._crossing.hold = self._stops
+        self._communication.hold = self._stops
         try:
             if distrusted(self):
                 return differenced(self, t0, t1, u, weight)
             self._instance.leave_initialisation()
             return self._step_jacobian(t0, t1, u, weight)
         finally:
-            self._crossing.hold = False
+            self._communication.hold = False

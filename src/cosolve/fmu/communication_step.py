@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from math import comb, factorial
 from pathlib import Path
 
@@ -50,7 +51,7 @@ class CommunicationStep:
         self.at_start = np.arange(self.inputs.length) if self.sampled else self._discrete
         self._derives = derives
         #: how driven inputs reach it: derivatives of high order are for few FMUs
-        self.driven_as = "mean" if self.holds else "cubic" if derives else "any"
+        self.input_form = "mean" if self.holds else "cubic" if derives else "any"
         self._between = instance.values(between) if listens else None
         self._between_places = _whole(_places(inputs, between), self.inputs.length)
         self._float_places = _whole(_places(inputs, self._floats), self.inputs.length)
@@ -65,8 +66,14 @@ class CommunicationStep:
         self._written: Vector | None = None
         self._flags = np.zeros(3, dtype=np.bool_)
         self._reached = ctypes.c_double()
-        self._trouble: SubsystemError | None = None
+        self._failure: SubsystemError | None = None
         self._returns = 0
+        self._do_step: Callable[..., int] | None = None
+        #: `noSetFMUStatePriorToCurrentPoint` of all steps. A repeated macro step goes back to its start, which is the
+        #: current point. Substeps of such a step and a state that is kept would ask for false; but there are FMUs in
+        #: use that then stand still, other importers always say true, and an FMU that cannot go back after it is found
+        #: out before a run relies on it.
+        self.no_return = True
         self.count = 0
         self.hold = False  # stop before events instead of letting them happen
         self.pending = False  # an event is due where the FMU stands
@@ -128,7 +135,7 @@ class CommunicationStep:
             try:
                 self._between.write(self._instance.pointer, self.at(self._signal, s)[self._between_places])
             except SubsystemError as error:  # nothing can be raised through C
-                self._trouble = error
+                self._failure = error
 
     def _hand_over(self, u: InputSignal, a: float, s: float) -> None:
         """Inputs for a piece that starts at `a`; held ones are taken at `s`, discrete ones at the macro point."""
@@ -138,14 +145,15 @@ class CommunicationStep:
             values[self._discrete] = u.coefficients[0][self._discrete]
         self.write(values)
         if self._derives:
-            self._degree = max(self._degree, len(u.coefficients) - 1)
-            self._write_derivatives(u, a)
+            degree = len(u.coefficients) - 1
+            if degree > self._degree:
+                self._degree = degree
+            if self._degree:
+                self._write_derivatives(u, a)
 
     def _write_derivatives(self, u: InputSignal, a: float) -> None:
         """FMI 2.0: derivatives of the real inputs at `a`, up to the highest order ever set (FMUs remember them)."""
         degree = self._degree
-        if not degree:
-            return
         if len(self._orders) != degree * len(self._floats):
             self._references = np.repeat(np.array([v.reference for v in self._floats], dtype=np.uint32), degree)
             self._orders = np.tile(np.arange(1, degree + 1, dtype=np.int32), len(self._floats))
@@ -170,13 +178,15 @@ class CommunicationStep:
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
-    def cross(self, t0: float, u: InputSignal, a: float, b: float) -> float:
+    def advance(self, t0: float, u: InputSignal, a: float, b: float) -> float:
         """Go from fraction `a` to `b` of the macro step that starts at `t0`; how far it came (see `hold`)."""
         self._signal, self._t0 = u, t0
         n = self.substeps
         while a < b:
-            k = min(int(a * n + 1e-9), n - 1)  # the substep that a lies in
-            end = min(b, (k + 1) / n)
+            k, end = 0, b
+            if n > 1:
+                k = min(int(a * n + 1e-9), n - 1)  # the substep that a lies in
+                end = min(b, (k + 1) / n)
             self._hand_over(u, a, (k + 0.5) / n)
             length = u.H if end - a == 1.0 else (end - a) * u.H
             if not self.variable:
@@ -229,19 +239,15 @@ class CommunicationStep:
             )
         self._step = length
 
-    def _no_return(self, t: float) -> bool:
-        """`noSetFMUStatePriorToCurrentPoint` of a step from `t`: always true.
-
-        A repeated macro step goes back to its start, which is the current point. Substeps of such a step and a state
-        that somebody keeps would ask for false; but there are FMUs in use that then stand still without a word, other
-        importers always say true, and an FMU that cannot go back after it is found out before a run relies on it.
-        """
-        return True
+    def _found_step(self) -> Callable[..., int]:
+        self._do_step = self._instance.binary.function("DoStep")
+        return self._do_step
 
     def _do_step_2(self, t: float, h: float) -> None:
         instance = self._instance
         self.count += 1
-        status = instance.binary.function("DoStep")(instance.pointer, t, h, self._no_return(t))
+        do_step = self._do_step or self._found_step()
+        status = do_step(instance.pointer, t, h, self.no_return)
         if status == 2:
             raise self.discarded_2(t, h)
         if status:
@@ -252,13 +258,14 @@ class CommunicationStep:
         instance = self._instance
         self.count += 1
         base, self._reached.value = self._flags.ctypes.data, t + h
-        status = instance.binary.function("DoStep")(
-            instance.pointer, t, h, self._no_return(t), base, base + 1, base + 2, ctypes.addressof(self._reached)
+        do_step = self._do_step or self._found_step()
+        status = do_step(
+            instance.pointer, t, h, self.no_return, base, base + 1, base + 2, ctypes.addressof(self._reached)
         )
         event, ends, early = (bool(flag) for flag in self._flags)
-        if self._trouble is not None:
-            trouble, self._trouble = self._trouble, None
-            raise trouble
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
         if status == 2:
             raise self.discarded(t, h, self._reached.value, ends)
         if status:

@@ -166,7 +166,7 @@ def _read(path: Path, changed: int) -> Description:
 
 
 def refuse_endless(what: str, shape: list[int] | tuple[int, ...]) -> None:
-    """Raise for an array that nobody can mean."""
+    """Raise for an array of an impossible size."""
     if prod(shape) > _MAX_LENGTH:
         raise SetupError(f"{what} is an array of {prod(shape)} numbers; up to {_MAX_LENGTH} are taken")
 

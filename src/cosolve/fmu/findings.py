@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cosolve.errors import FmuWarning, SetupError, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from cosolve.fmu.description import Kind
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 BAD = ("fails", "crashes", "hangs")
 
 FORMAT = "cosolve FMU trial 1"
+
+_VALUES = 256  # of how many different ones of an FMU it is kept whether it came back
 
 #: claim -> the flags that it stands for
 _FLAGS = {
@@ -37,12 +39,32 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim, whether it holds ("holds", "fails", "crashes", "hangs", "not claimed", "cannot tell"), and why."""
+    """What a trial found about one claim of an FMU.
+
+    Parameters
+    ----------
+    claim : str
+        The claim.
+    verdict : str
+        "holds", "fails", "crashes", "hangs", "not claimed" or "cannot tell".
+    text : str
+        Why.
+    where : str, default ""
+        "in a run" if it was not found by a trial.
+    """
 
     claim: str
     verdict: str
     text: str
     where: str = ""  # "in a run", where it was not a trial
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(text, str) for text in (self.claim, self.verdict, self.text, self.where)):
+            raise TypeError("a finding is made of texts")  # of a damaged file
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return sha256(repr(sorted(values.items())).encode()).hexdigest()[:16]
 
 
 def shelf() -> Path:
@@ -53,20 +75,31 @@ def shelf() -> Path:
 
 
 class Facts:
-    """What is known of FMUs: by trials and runs, of this process and of earlier ones."""
+    """What is known of FMUs: by trials and runs, of this process and of earlier ones.
+
+    Runs after which an FMU was found to have come back to its saved states are kept by the values that it was given:
+    from when to when they went, or None for values that were not looked at.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[Finding, ...]] = {}
+        self._back: dict[Path, dict[str, list[float] | None]] = {}
         self._files: dict[Path, str] = {}
 
     def remember(self, folder: Path, findings: Iterable[Finding]) -> None:
         """Keep the findings about an unpacked FMU, for later processes too, in place of earlier ones."""
         self._known[folder] = tuple(findings)
+        self._write(folder)
+
+    def _write(self, folder: Path) -> None:
+        bad = any(finding.verdict in BAD for finding in self._known[folder])
+        back = {} if bad else self._back.get(folder, {})
         with suppress(OSError):
             kept = shelf() / f"{self.fingerprint(folder)}.json"
-            if any(finding.verdict in BAD for finding in self._known[folder]):
+            if bad or back:
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                content = {"format": FORMAT, "findings": [asdict(finding) for finding in self._known[folder]]}
+                found = [asdict(finding) for finding in self._known[folder]]
+                content = {"format": FORMAT, "findings": found, "came back": back}
                 part = kept.with_suffix(f".{os.getpid()}")
                 part.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
                 part.replace(kept)
@@ -80,13 +113,37 @@ class Facts:
 
     def known(self, folder: Path) -> tuple[Finding, ...]:
         """What is known of an unpacked FMU."""
-        if folder not in self._known and shelf().is_dir():
+        if folder not in self._known:
             self._known[folder] = ()
             with suppress(OSError, ValueError, KeyError, TypeError):
                 content = json.loads((shelf() / f"{self.fingerprint(folder)}.json").read_text(encoding="utf-8"))
                 if content["format"] == FORMAT:
                     self._known[folder] = tuple(Finding(**finding) for finding in content["findings"])
-        return self._known.get(folder, ())
+                    self._back[folder] = dict(content["came back"])
+        return self._known[folder]
+
+    def came_back(self, folder: Path, values: Mapping[str, Any], t0: float, t1: float) -> None:
+        """A run from `t0` to `t1` with these values found nothing lost."""
+        self.known(folder)
+        self._back.setdefault(folder, {})[_digest(values)] = [t0, t1]
+        self._write(folder)
+
+    def trusts(self, folder: Path, values: Mapping[str, Any], t0: float, t1: float) -> bool:
+        """Whether a run from `t0` to `t1` with these values need not look whether the FMU comes back.
+
+        One that has come back with other values is looked at again with the second, fourth, eighth ... of them.
+        """
+        self.known(folder)
+        back, given = self._back.setdefault(folder, {}), _digest(values)
+        if given in back:
+            span = back[given]
+            return span is None or (span[0] <= t0 and t1 <= span[1])
+        count = len(back) + 1
+        trusted = count > _VALUES or count & (count - 1) > 0
+        if trusted and count <= _VALUES:
+            back[given] = None
+            self._write(folder)
+        return trusted
 
     def fingerprint(self, folder: Path) -> str:
         """Of the FMU's description and libraries."""

@@ -5,10 +5,13 @@ The library inside the archive is not loaded: looking at an unknown FMU runs non
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cosolve.basics.registry import usable
 from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import library, unpack
@@ -57,16 +60,66 @@ _MANY = 40  # variables shown per table
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a coupling method can use the FMU, and why."""
+    """Whether a coupling method can use an FMU.
+
+    Parameters
+    ----------
+    method : str
+        The method.
+    possible : bool
+        Whether it can.
+    reason : str
+        Why.
+    needs : tuple of str, default ()
+        Capabilities that the method needs of it.
+    """
 
     method: str
     possible: bool
     reason: str
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Inspection(Printed):
-    """What `inspect_fmu` found; `print` it or take the fields."""
+    """What `inspect_fmu` found; `print` shows it as tables.
+
+    Parameters
+    ----------
+    file : str
+        The FMU.
+    name : str
+        Name of the model.
+    fmi : str
+        Version of FMI.
+    kinds : tuple of str
+        What it is made for: "co-simulation", "model exchange" ...
+    tool : str
+        Tool that made it.
+    description : str
+        What it says about itself.
+    inputs, outputs, parameters : tuple of dict
+        Variables with name, type, size, unit, start value, variability and description.
+    others : int
+        Number of other variables.
+    states : int
+        Number of continuous states.
+    capabilities : dict
+        Capabilities in words, and whether it has them.
+    methods : tuple of Verdict
+        Each coupling method, whether it is possible, and why.
+    remarks : tuple of str
+        What is wrong or missing.
+    experiment : dict of str to float
+        The DefaultExperiment: `startTime`, `stopTime`, ...
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> found = Inspection("a.fmu", "a", "2.0", ("co-simulation",), "", "", (), (), (), 0, 0, {}, (), ())
+    >>> found.main_kind
+    'co-simulation'
+    """
 
     file: str
     name: str
@@ -90,7 +143,13 @@ class Inspection(Printed):
         return CO_SIMULATION if CO_SIMULATION in self.kinds else MODEL_EXCHANGE
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return it as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            The fields by name.
+        """
         return asdict(self)
 
     def rendered(self) -> list[RenderableType]:
@@ -98,10 +157,27 @@ class Inspection(Printed):
 
 
 def inspect_fmu(file: str | Path) -> Inspection:
-    """Look at an FMU without running it.
+    """Read what an FMU is and what it can do, without running its code.
 
+    Parameters
+    ----------
+    file : str or Path
+        The FMU.
+
+    Returns
+    -------
+    Inspection
+        Variables, capabilities, and which coupling methods it can take part in.
+
+    Raises
+    ------
+    SetupError
+        If the file is no FMU.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> cs.inspect_fmu("missing.fmu")
+    >>> cs.fmi.inspect_fmu("missing.fmu")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
@@ -203,7 +279,7 @@ def _of_co_simulation(read: Description, flags: Kind) -> list[Verdict]:
     asks = flags.has("providesIntermediateUpdate") and any(v.can_set_between for v in floats)
     follows = flags.has("canInterpolateInputs") if read.fmi == 2 else asks
     signal = "it follows input polynomials inside the step" if follows else "inputs are held in a step (see substeps=)"
-    no_way_back = "it cannot go back to the start of a step (canGetAndSetFMUState); use Jacobi or GaussSeidel"
+    no_way_back = "it cannot go back to the start of a step (canGetAndSetFMUState)"
     derives = flags.has("providesDirectionalDerivatives") or flags.has("providesAdjointDerivatives")
     if derives and read.states:
         jacobian = "with Jacobians over the step from its derivatives"
@@ -219,14 +295,14 @@ def _of_co_simulation(read: Description, flags: Kind) -> list[Verdict]:
         else "errors steer the next step, but a step cannot be repeated"
     )
     state = flags.has("canSerializeFMUState")
+    reasons = {
+        "": signal,
+        "rollback": jacobian if back else no_way_back,
+        "own steps": "co-simulation FMUs do not tell their internal steps",
+        "equations": "it integrates itself and does not show its equations",
+    }
     return [
-        Verdict("Jacobi", True, signal),
-        Verdict("GaussSeidel", True, signal),
-        Verdict("SemiImplicit", back, jacobian if back else no_way_back),
-        Verdict("Implicit", back, jacobian if back else no_way_back),
-        Verdict("LeaderFollower, following", True, signal),
-        Verdict("LeaderFollower, as leader", False, "co-simulation FMUs do not tell their internal steps"),
-        Verdict("DynamicStatic", False, "it integrates itself and does not show its equations; use Implicit"),
+        *_of_methods({"rollback"} if back else set(), reasons),
         Verdict("Adaptive steps", varies, adaptive),
         Verdict(
             "saved runs",
@@ -236,6 +312,31 @@ def _of_co_simulation(read: Description, flags: Kind) -> list[Verdict]:
     ]
 
 
+def _of_methods(offered: set[str], reasons: Mapping[str, str]) -> list[Verdict]:
+    """Each registered method, by what the FMU offers of the capabilities that it needs; why, by capability."""
+    found = []
+    for _, kind in sorted(_methods().items(), key=_place):
+        for role, needs in (kind.roles or {"": kind.needs}).items():
+            lacking = [need for need in needs if need not in offered]
+            of = (lacking or [need for need in needs if need in reasons] or [""])[0]
+            reason = reasons.get(of, f"it does not offer {of}")
+            remedy = f"; use {kind.instead}" if lacking and kind.instead else ""
+            name = f"{kind.__name__}, {role}" if role else kind.__name__
+            found.append(Verdict(name, not lacking, reason + remedy, tuple(needs)))
+    return found
+
+
+def _methods() -> dict[str, Any]:
+    """The registered methods; their package is above this one."""
+    return {name: kind for name, kind in usable("methods").items() if hasattr(kind, "roles")}
+
+
+def _place(named: tuple[str, Any]) -> tuple[float, str]:
+    """Where a method stands in the table: as on the map of the viewer, those that are not on it behind."""
+    places = [one.place for one in named[1].proposals if one.purpose == "map"]
+    return min(places, default=inf), named[0]
+
+
 def _of_model_exchange(read: Description, flags: Kind) -> list[Verdict]:
     """What `fmu/model_exchange.py` makes of it."""
     smooth = not read.event_indicators and all(v.variability != "discrete" for v in read.variables.values())
@@ -243,15 +344,17 @@ def _of_model_exchange(read: Description, flags: Kind) -> list[Verdict]:
     solver = "integrated by cosolve's solvers, which see the whole input polynomial"
     derives = flags.has("providesDirectionalDerivatives") or flags.has("providesAdjointDerivatives")
     how = "with Jacobians from its derivatives" if derives else "with difference quotients (it gives no derivatives)"
-    no_way_back = "it has events and cannot save its state (canGetAndSetFMUState); use Jacobi or GaussSeidel"
+    no_way_back = "it has events and cannot save its state (canGetAndSetFMUState)"
     state = flags.has("canSerializeFMUState") and flags.has("canGetAndSetFMUState")
+    offered = {"own steps", *(["rollback"] if back else []), *(["equations"] if smooth else [])}
+    reasons = {
+        "": solver,
+        "rollback": how if back else no_way_back,
+        "own steps": "with one of the native solvers",
+        "equations": "it shows its equations" if smooth else "it has events",
+    }
     return [
-        Verdict("Jacobi", True, solver),
-        Verdict("GaussSeidel", True, solver),
-        Verdict("SemiImplicit", back, how if back else no_way_back),
-        Verdict("Implicit", back, how if back else no_way_back),
-        Verdict("LeaderFollower", True, "as follower, or as leader with one of the native solvers"),
-        Verdict("DynamicStatic", smooth, "it shows its equations" if smooth else "it has events; use Implicit"),
+        *_of_methods(offered, reasons),
         Verdict("Adaptive steps", True, "rejected steps are repeated" if back else "a step cannot be repeated"),
         Verdict("saved runs", state, "its state can be written to a file" if state else _NOT_WRITTEN),
     ]

@@ -5,8 +5,8 @@ enter initialisation mode; get and set until outputs agree; leave it (and event 
 forget what is set before the experiment is set up, so it comes first.
 
 Every run gets a new instance: about one foreign FMU in ten does not come back from `fmi2Reset` (it stands still, gives
-garbage or crashes), so it is never called. An instance of an earlier run lives on as long as somebody holds a state
-that it saved, and restoring that state goes back to it. After a fatal status nothing is called any more, not even free.
+garbage or crashes), so it is never called. An instance of an earlier run lives on as long as a state that it saved
+is in use, and restoring that state goes back to it. After a fatal status nothing is called any more, not even free.
 
 Parameters are read back when initialisation is over: an FMU that did not take one is refused.
 """
@@ -27,7 +27,8 @@ from cosolve.errors import SetupError, SubsystemError
 from cosolve.fmu.archive import library
 from cosolve.fmu.binary import Binary
 from cosolve.fmu.description import CO_SIMULATION, Description, Variable
-from cosolve.fmu.log import STATUS, FmuLog
+from cosolve.fmu.log import FATAL, STATUS, FmuLog
+from cosolve.fmu.options import numbers
 from cosolve.fmu.state import States
 from cosolve.fmu.values import Values, is_numeric
 
@@ -53,6 +54,7 @@ class Instance:
         *,
         name: str,
         log: str | Path | None = None,
+        log_level: str = "debug",
         on_update: Any = None,
         between: Sequence[Variable] = (),
         read_back: bool = True,
@@ -61,12 +63,12 @@ class Instance:
         self.fmi = description.fmi
         self.flags = description.kinds[kind]
         self.binary = Binary(library(folder, self.fmi, self.flags.identifier, file), self.fmi, file)
-        self.log = FmuLog(name, log)
+        self.log = FmuLog(name, log, log_level)
         self._alive: list[Any]  # callbacks that C keeps pointers to, and the log that they write
         self._update = None if on_update is None else _UPDATE(on_update)
         self._between = np.array([v.reference for v in between], dtype=np.uint32)  # set inside steps, FMI 3.0
         self.event_mode = self.fmi == 3 and kind == CO_SIMULATION and self.flags.has("hasEventMode")
-        self.dead = False
+        self.dead: SubsystemError | None = None  # what is said of it after a fatal status
         self._no_file = log is None
         self.read_back = read_back
         self.states = States(self)
@@ -86,7 +88,8 @@ class Instance:
     @property
     def stepping(self) -> bool:
         """True once initialisation is over."""
-        return self._body is not None and self._body.stepping
+        body = self._body
+        return body is not None and body.life.stepping
 
     @stepping.setter
     def stepping(self, over: bool) -> None:
@@ -119,7 +122,7 @@ class Instance:
 
     def _refuse_second(self) -> None:
         if self.flags.has("canBeInstantiatedOnlyOncePerProcess"):
-            gc.collect()  # one that nobody holds any more does not count
+            gc.collect()  # one without references does not count
             other = _alone.get(self.folder)
             if other is not None and other.alive:
                 raise SetupError(
@@ -192,23 +195,33 @@ class Instance:
             self.check(status, self.binary.prefix + name)
 
     def check(self, status: int, doing: str) -> None:
-        """Turn a bad status into an error with the FMU's last words."""
+        """Turn a bad status into an error with the FMU's last output."""
         if status == 1:
             if not self.log.last or self.log.last[-1][0] != 1:
                 self.log.add(1, "cosolve", f"{doing} returned a warning")
             return
         kind = STATUS[status] if 0 <= status < len(STATUS) else f"status {status}"
         if self._body is not None:
-            self._body.fail(fatal=status == 4)
-        self.dead = self.dead or status == 4
+            self._body.fail(fatal=status == FATAL)
         hint = "; it wants to run asynchronously, which cosolve does not do" if status == 5 else ""
-        raise SubsystemError(f"the FMU '{Path(self.file).name}' returned '{kind}' from {doing}{hint}{self.log.remark}")
+        name = Path(self.file).name
+        error = SubsystemError(f"the FMU '{name}' returned '{kind}' from {doing}{hint}{self.log.remark}")
+        if status == FATAL and self.dead is None:
+            self.dead = error
+            del self.pointer  # so that whatever calls it comes to `__getattr__`
+        raise error
+
+    def __getattr__(self, name: str) -> Any:
+        dead = self.__dict__.get("dead")
+        if name == "pointer" and dead is not None:
+            raise SubsystemError(str(dead))
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}", name=name, obj=self)
 
     # -- life --------------------------------------------------------------------------------------------------
 
     def initialise(self, t0: float, tolerance: float | None, given: Mapping[str, Any]) -> None:
         """A new instance where this one has run before; set what is given, and enter initialisation mode at `t0`."""
-        if self.dead:
+        if self.dead is not None:
             raise SubsystemError(f"the FMU '{Path(self.file).name}' met a fatal error before; load the FMU again")
         self.log.clear()
         self.log.time = t0
@@ -279,7 +292,7 @@ class Instance:
             if variable.causality != "parameter" or not self.read_back:
                 continue
             told = self._told(variable)
-            wanted = value if variable.type == "String" else self.numbers(variable, value)
+            wanted = value if variable.type == "String" else numbers(self.description, variable, value)
             if told is not None and not _same(told, wanted):
                 found[name] = value
         return found
@@ -289,13 +302,13 @@ class Instance:
 
         def refuse(status: int, doing: str) -> None:
             if status > 1:
-                raise _CannotTell
+                raise _ValueUnavailable
 
         try:
             if variable.type == "String":
                 return self._text(variable, refuse)
             return Values(self.binary, [variable], refuse).read(self.pointer)
-        except (_CannotTell, SetupError):
+        except (_ValueUnavailable, SetupError):
             return None
 
     def _refused(self, forgotten: Mapping[str, Any]) -> SubsystemError:
@@ -324,7 +337,7 @@ class Instance:
             return
         if not is_numeric(variable, self.fmi):
             raise SetupError(f"'{variable.name}' is a {variable.type}, which cannot be set")
-        self.values([variable]).write(self.pointer, self.numbers(variable, value))
+        self.values([variable]).write(self.pointer, numbers(self.description, variable, value))
 
     def get(self, variable: Variable) -> Any:
         """The value of one variable: text, bool, int or float, or a flat array."""
@@ -352,30 +365,8 @@ class Instance:
         """Access to several variables as one flat vector."""
         return Values(self.binary, variables, self.check)
 
-    def numbers(self, variable: Variable, value: Any) -> Any:
-        """A given value as the numbers of a variable; the name of an item does for an enumeration."""
-        if isinstance(value, str):
-            items = self.description.enumerations.get(variable.name, {})
-            found = [number for number, item in items.items() if item == value]
-            if not found:
-                known = f"; its values are {', '.join(items.values())}" if items else ""
-                raise SetupError(f"'{variable.name}' takes numbers, not {value!r}{known}")
-            value = found[0]
-        try:
-            flat = np.array(value, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
-            flat = np.array([np.nan])
-        if flat.size == 1 and variable.length > 1:
-            flat = np.full(variable.length, flat[0])
-        if flat.size != variable.length or not np.isfinite(flat).all():
-            many = "one finite number" if variable.length == 1 else f"{variable.length} finite numbers"
-            raise SetupError(f"'{variable.name}' takes {many}, not {value!r}")
-        if not variable.is_float and not np.array_equal(flat, np.rint(flat)):
-            raise SetupError(f"'{variable.name}' is a {variable.type} and takes whole numbers, not {value!r}")
-        return flat
 
-
-class _CannotTell(Exception):
+class _ValueUnavailable(Exception):
     """The FMU does not tell a value."""
 
 
@@ -389,15 +380,15 @@ def _same(told: Any, wanted: Any) -> bool:
 class Body:
     """One C instance: how far it is, the memory of its saved states, and what it takes to free it.
 
-    Whoever holds a saved state holds the body, so an instance of an earlier run lives as long as its states.
+    A saved state refers to the body, so an instance of an earlier run lives as long as its states.
     """
 
     def __init__(self, binary: Binary, pointer: int, alive: list[Any]) -> None:
         self.pointer, self.used = pointer, False
-        self._life = _Life()
+        self.life = _InstanceStage()
         self.known: set[int] = set()  # memory of states, all of it
-        self.spare: list[int] = []  # ... and what of it nobody needs
-        self._finalizer = weakref.finalize(self, _release, binary, pointer, self.known, self._life, alive)
+        self.spare: list[int] = []  # ... and what of it is not needed
+        self._finalizer = weakref.finalize(self, _release, binary, pointer, self.known, self.life, alive)
 
     @property
     def alive(self) -> bool:
@@ -407,15 +398,15 @@ class Body:
     @property
     def stepping(self) -> bool:
         """True once initialisation is over."""
-        return self._life.stepping
+        return self.life.stepping
 
     @stepping.setter
     def stepping(self, over: bool) -> None:
-        self._life.stepping = over
+        self.life.stepping = over
 
     def fail(self, fatal: bool) -> None:
         """A call went wrong: no more steps, and after a fatal error no more calls at all."""
-        self._life.broken = True
+        self.life.broken = True
         if fatal:
             self._finalizer.detach()
 
@@ -425,7 +416,7 @@ class Body:
 
 
 @dataclass
-class _Life:
+class _InstanceStage:
     """How far an instance is, for the one that frees it."""
 
     stepping: bool = False
@@ -438,7 +429,7 @@ _alone: weakref.WeakValueDictionary[Path, Body] = weakref.WeakValueDictionary()
 _used: set[Path] = set()
 
 
-def _release(binary: Binary, pointer: int, known: set[int], life: _Life, alive: list[Any]) -> None:
+def _release(binary: Binary, pointer: int, known: set[int], life: _InstanceStage, alive: list[Any]) -> None:
     """Free what belongs to an instance, states first; `alive` holds the callbacks that it may call while it goes."""
     if life.stepping and not life.broken:
         binary.function("Terminate")(pointer)

@@ -8,6 +8,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cosolve.basics.registry import lookup
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.co_simulation import CoSimulationFmu
@@ -32,6 +33,7 @@ def load_fmu(
     outputs: Sequence[str] | None = None,
     name: str | None = None,
     log: str | Path | None = None,
+    log_level: Literal["debug", "warning", "discard", "error", "fatal"] = "debug",
     tolerance: float | None = None,
     read_back: bool = True,
     trial: str | Path | None = None,
@@ -47,39 +49,88 @@ def load_fmu(
     internal_step: float | None = None,
     max_events: int = 1000,
 ) -> CoSimulationFmu | ModelExchangeFmu | Isolated:
-    """An FMU as a subsystem, for co-simulation or model exchange.
+    """Load an FMU as a subsystem, for co-simulation or model exchange (FMI 2.0 and 3.0).
 
-    Every FMU:
+    Parameters
+    ----------
+    file : str or Path
+        The FMU.
+    kind : {"co-simulation", "model-exchange"} or None, default None
+        What to run it as. None: co-simulation if the FMU offers it.
+    isolated : bool, default False
+        Run it in a process of its own, so that a crash there ends the run with a message.
+    timeout : float or None, default None
+        Longest time of a call in seconds; only with `isolated`.
+    parameters : mapping of str to value or None, default None
+        Parameters by name, set before the run.
+    start : mapping of str to value or None, default None
+        Start values of inputs and states by name.
+    inputs : sequence of str or None, default None
+        Variables that become input ports. None: all inputs.
+    outputs : sequence of str or None, default None
+        Variables that become output ports; any variable may. None: all outputs.
+    name : str or None, default None
+        Name for messages. None: that of the FMU.
+    log : str, Path or None, default None
+        File for the messages of the FMU.
+    log_level : {"debug", "warning", "discard", "error", "fatal"}, default "debug"
+        Lowest status of a message that is written to `log`.
+    tolerance : float or None, default None
+        Relative tolerance that is passed to the FMU. None passes none.
+    read_back : bool, default True
+        Refuse an FMU that did not accept a parameter, by reading parameters after initialisation.
+    trial : str, Path or None, default None
+        File written by `cosolve inspect --try`. Capabilities that it found wrong are not used.
+    substeps : int, default 1
+        Number of communication steps per macro step.
+    interpolate : bool, default True
+        Pass input derivatives or intermediate values if the FMU supports that. False holds inputs.
+    sampled : bool or None, default None
+        True: the FMU is a sampled controller, whose inputs count at the start of a step. None: it is one if it has no
+        continuous states and fixed steps.
+    noise : float, default 0.0
+        Relative accuracy of the outputs, if the FMU integrates with a tolerance of its own.
+    derivatives : {"instant", "step"} or None, default None
+        What the directional derivatives of the FMU are: those of the equations at one time, or those over its last
+        step. None: as the FMU declares it, else "instant".
+    retry : bool, default False
+        Save the state before every step, so that a discarded step can be repeated in smaller pieces also under methods
+        without rollback.
+    integrator : str, default "auto"
+        "auto" (Dormand-Prince, changes to Radau if the problem is stiff), "dopri5", "ode1" to "ode5" with fixed steps,
+        or SciPy's "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA".
+    rtol : float, default 1e-8
+        Relative tolerance of the integrator.
+    atol : float, default 1e-10
+        Absolute tolerance of the integrator in the units of the states.
+    internal_step : float or None, default None
+        Step of the integrators with fixed steps in seconds.
+    max_events : int, default 1000
+        Largest number of state events in one macro step; more end the run (chattering).
 
-    - `parameters`, `start`: values set by name before the run (`start` is for start values of states and inputs).
-      Parameters are read back: an FMU that did not take one is refused unless `read_back=False`.
-    - `inputs`, `outputs`: variables that become ports, instead of all inputs and outputs; any variable may be an
-      output. Ports carry the names that the FMU gives them.
-    - `kind`: "co-simulation" or "model-exchange" where an FMU offers both (co-simulation unless given). The first is
-      a `CoSimulationFmu`, the second a `ModelExchangeFmu`.
-    - `isolated=True` runs it in a process of its own, so that a crash there ends the run with a sentence, as does a
-      call that takes longer than `timeout` seconds.
-    - `name` for messages; `log`, a file for what the FMU says; `tolerance`, handed to the FMU; `trial`, a file that
-      `cosolve inspect --try` wrote: the FMU is then used as if it did not claim what did not hold.
+    Returns
+    -------
+    CoSimulationFmu, ModelExchangeFmu or Isolated
+        The subsystem. Ports have the names of the FMU's variables.
 
-    Co-simulation, where the FMU brings its own solver:
+    Raises
+    ------
+    SetupError
+        If the file is no FMU that can be run, or an option belongs to the other kind.
 
-    - `substeps` cuts each macro step for this FMU; `interpolate=False` holds inputs even if it could interpolate them
-      (how inputs reach the FMU: the text of `cosolve.fmu.co_simulation`).
-    - `sampled=True` says that it is a sampled controller, whose inputs count at the start of a step; by default one
-      without continuous states that takes steps of one length only is taken for one.
-    - `noise`: relative accuracy of its outputs where it integrates with a tolerance of its own.
-    - `derivatives="step"` says that its directional derivatives are those of its last step, not of the instant.
-    - A step that the FMU discards is tried again in smaller pieces where it can go back to the start of the step; with
-      `retry=True` its state is saved before every step for that, also under methods that never go back.
+    Notes
+    -----
+    Options from `substeps` to `retry` are for co-simulation, those from `integrator` on for model exchange. A held
+    input is held at its value in the middle of the (sub)step. A step that the FMU discards is repeated in smaller
+    pieces if the FMU can go back.
 
-    Model exchange, where cosolve integrates the FMU's equations and finds its events:
+    References
+    ----------
+    .. [1] Modelica Association, Functional Mock-up Interface for Model Exchange and Co-Simulation, versions 2.0 and
+       3.0.
 
-    - `integrator`: "auto" (adaptive Dormand-Prince, turns to Radau where the problem is stiff), "dopri5", "ode1" to
-      "ode5" with fixed steps of `internal_step`, or SciPy's "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA".
-    - `rtol`, `atol`: tolerances of adaptive integrators.
-    - `max_events`: more state events than these in one macro step end the run (chattering).
-
+    Examples
+    --------
     >>> import cosolve as cs
     >>> cs.load_fmu("missing.fmu")
     Traceback (most recent call last):
@@ -93,9 +144,9 @@ def load_fmu(
     for own in ("file", "kind", "isolated", "timeout"):
         options.pop(own, None)
     if isolated:
-        from cosolve.process import Isolated
-
-        return Isolated(partial(load_fmu, file, kind=kind, **options), timeout=timeout, name=name or "")
+        isolate = lookup("subsystems", "isolated")
+        build = partial(load_fmu, file, kind=kind, **options)
+        return isolate(build, timeout=timeout, name=name or "")  # type: ignore[no-any-return]
     if timeout is not None:
         raise SetupError(
             "load_fmu: timeout belongs to isolated=True; only a process of its own can be ended when it hangs"

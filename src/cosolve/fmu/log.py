@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import IO, Any
 from weakref import WeakValueDictionary, finalize
 
+from cosolve.basics.wording import shown
 from cosolve.errors import SetupError
 
 STATUS = ("OK", "warning", "discard", "error", "fatal", "pending")
+#: What is written to a log file, by the lowest status.
+LEVELS = {"debug": 0, "warning": 1, "discard": 2, "error": 3, "fatal": 4}
+FATAL = STATUS.index("fatal")
 _LOGGER_2 = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
 _LOGGER_3 = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
 
@@ -32,10 +36,12 @@ class _Callbacks2(ctypes.Structure):
 
 
 class FmuLog:
-    """Collects the messages of one instance. `file` None keeps only the last lines."""
+    """Collects the messages of one instance. `file` None keeps only the last lines; `level` is the least to write."""
 
-    def __init__(self, name: str, file: str | Path | None) -> None:
-        self.name = name
+    def __init__(self, name: str, file: str | Path | None, level: str = "debug") -> None:
+        if level not in LEVELS:
+            raise SetupError(f"the log level must be one of {', '.join(LEVELS)}, not {shown(repr(level))}")
+        self.name, self._least = name, LEVELS[level]
         self.file = None if file is None else Path(file)
         self.last: deque[tuple[int, str]] = deque(maxlen=20)
         self.time = 0.0
@@ -51,7 +57,7 @@ class FmuLog:
         """One message."""
         kind = STATUS[status] if 0 <= status < len(STATUS) else str(status)
         self.last.append((status, message))
-        if self._stream is not None:
+        if self._stream is not None and status >= self._least:
             self._stream.write(f"t = {self.time:.9g}  {kind}  [{category}]  {message}\n")
         if status == 1:
             _python_log.warning("%s at t = %.9g: %s", self.name, self.time, message)

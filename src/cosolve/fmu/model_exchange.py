@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,49 +22,81 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import whole
 from cosolve.errors import CapabilityError, EndOfSimulation, SubsystemError
-from cosolve.fmu.archive import unpack
 from cosolve.fmu.continuous import Continuous
-from cosolve.fmu.description import MODEL_EXCHANGE, Variable, read_description
-from cosolve.fmu.findings import Finding, facts
+from cosolve.fmu.description import MODEL_EXCHANGE, Variable
+from cosolve.fmu.fmu_subsystem import FmuSubsystem
 from cosolve.fmu.instance import Instance
 from cosolve.fmu.options import (
-    chosen_ports,
-    feedthrough_pattern,
-    found_variable,
-    given_values,
-    initial_patterns,
-    refuse_clocks,
-    refuse_fixed,
-    refuse_other_kind,
     remedy,
-    structural_sizes,
 )
-from cosolve.fmu.partials import Derivatives
-from cosolve.fmu.places import found_file
 from cosolve.fmu.sensitivity import Sensitivity
 from cosolve.fmu.values import Rounding
 from cosolve.integrator.inner_steps import Inside, NativeSteps, SciPySteps, make_steps
 from cosolve.integrator.trajectory import Observer, Trajectory
 from cosolve.signal.polynomial import InputSignal, Polynomial, perturbed
-from cosolve.subsystem.base import Subsystem
 
 
-class ModelExchangeFmu(Subsystem):
-    """An FMU whose equations cosolve integrates, as a subsystem; `load_fmu` makes one where an FMU is of that kind.
+class ModelExchangeFmu(FmuSubsystem):
+    """An FMU whose equations cosolve integrates, as a subsystem; made by `load_fmu`.
 
-    The options are those that `load_fmu` explains for every FMU and for model exchange. More than `max_events` state
-    events in one macro step end the run (chattering), and so do events that accumulate at a point in time (Zeno).
+    Parameters
+    ----------
+    file : str or Path
+        The FMU.
+    parameters : mapping of str to value or None, default None
+        Parameters by name, set before the run.
+    start : mapping of str to value or None, default None
+        Start values of inputs and states by name.
+    inputs : sequence of str or None, default None
+        Variables that become input ports. None: all inputs.
+    outputs : sequence of str or None, default None
+        Variables that become output ports; any variable may. None: all outputs.
+    name : str or None, default None
+        Name for messages. None: that of the FMU.
+    log : str, Path or None, default None
+        File for the messages of the FMU.
+    log_level : {"debug", "warning", "discard", "error", "fatal"}, default "debug"
+        Lowest status of a message that is written to `log`.
+    tolerance : float or None, default None
+        Relative tolerance that is passed to the FMU. None passes none.
+    read_back : bool, default True
+        Refuse an FMU that did not accept a parameter, by reading parameters after initialisation.
+    trial : str, Path or None, default None
+        File written by `cosolve inspect --try`. Capabilities that it found wrong are not used.
+    integrator : str, default "auto"
+        "auto" (Dormand-Prince, changes to Radau if the problem is stiff), "dopri5", "ode1" to "ode5" with fixed steps,
+        or SciPy's "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA".
+    rtol : float, default 1e-8
+        Relative tolerance of the integrator.
+    atol : float, default 1e-10
+        Absolute tolerance of the integrator in the units of the states.
+    internal_step : float or None, default None
+        Step of the integrators with fixed steps in seconds.
+    max_events : int, default 1000
+        Largest number of state events in one macro step; more end the run (chattering).
 
+    Attributes
+    ----------
+    description : Description
+        What the model description says; `variables` by name.
+
+    Notes
+    -----
+    Events are located by the event indicators. Events that accumulate at a time (Zeno) end the run.
+
+    References
+    ----------
+    .. [1] Modelica Association, Functional Mock-up Interface for Model Exchange and Co-Simulation, versions 2.0 and
+       3.0.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> cs.ModelExchangeFmu("missing.fmu")
+    >>> cs.fmi.ModelExchangeFmu("missing.fmu")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
     """
-
-    foreign = True
-    repeats_to = 1e-3  # solvers inside FMUs may forget their step size, not their state
-    settings = ("_options",)
 
     def __init__(
         self,
@@ -78,6 +108,7 @@ class ModelExchangeFmu(Subsystem):
         outputs: Sequence[str] | None = None,
         name: str | None = None,
         log: str | Path | None = None,
+        log_level: Literal["debug", "warning", "discard", "error", "fatal"] = "debug",
         tolerance: float | None = None,
         read_back: bool = True,
         trial: str | Path | None = None,
@@ -87,26 +118,17 @@ class ModelExchangeFmu(Subsystem):
         internal_step: float | None = None,
         max_events: int = 1000,
     ) -> None:
-        self._options: dict[str, Any] = dict(locals())  # for copies
-        del self._options["self"], self._options["file"]
+        arguments = dict(locals())
         max_events = whole("FMU", "max_events", max_events)
         steps = make_steps("FMU", integrator, rtol, atol, internal_step)
         stiff = SciPySteps("Radau", rtol, atol) if integrator == "auto" else None
-        file = found_file(file)
-        self.file, self.tolerance = Path(file), tolerance
-        folder = unpack(file)
-        read = read_description(folder)
-        refuse_other_kind(read, MODEL_EXCHANGE, file)
-        self.description = description = read_description(folder, structural_sizes(read, parameters, file))
-        refuse_clocks(read, file)
-        flags = facts.corrected(description.kinds[MODEL_EXCHANGE], folder, file, trial)
-        self.description = description = replace(description, kinds={**description.kinds, MODEL_EXCHANGE: flags})
-        self._given = given_values(description, parameters, start, file)
-        listed_inputs, self.inputs = chosen_ports(description, inputs, "input", file)
-        listed_outputs, self.outputs = chosen_ports(description, outputs, "output", file)
-        self.name = name or description.name
+        folder, listed_inputs, listed_outputs = self._read(MODEL_EXCHANGE, arguments)
         self._instance = Instance(
-            *(file, folder, description, MODEL_EXCHANGE), name=self.name, log=log, read_back=read_back
+            *(self.file, folder, self.description, MODEL_EXCHANGE),
+            name=self.name,
+            log=log,
+            log_level=log_level,
+            read_back=read_back,
         )
         smooth = [v.is_float and v.variability == "continuous" for v in listed_inputs]
         self._smooth = _places(listed_inputs, smooth)
@@ -117,24 +139,14 @@ class ModelExchangeFmu(Subsystem):
         self._discrete_inputs = self._instance.values(
             [v for v, flag in zip(listed_inputs, smooth, strict=True) if not flag]
         )
-        self._pattern = feedthrough_pattern(description, listed_inputs, listed_outputs)
-        self._at_start = initial_patterns(description, listed_inputs, listed_outputs, self._pattern)
         if not self._fmu.n_states:  # nothing to integrate: one step from event to event
             steps, stiff = make_steps("FMU", "ode1", rtol, atol, 1e300), None
         self._path = Trajectory(self._fmu, steps, stiff, int(max_events))
-        self._rounding = Rounding()
         self._u: Vector | None = None
         self._switched: Vector | None = None  # discrete inputs as last set
         self._H = 1.0  # length of the last macro step
         self._stops = False  # macro steps end at events
         self._declare(continuous, listed_outputs)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies (also those for other processes) are new instances with the same options, before their start."""
-        return partial(type(self), self.file, **self._options), ()
-
-    def remedy(self, capability: str) -> str:
-        return remedy(capability)
 
     def portable_state(self) -> Any:
         if self._saves_state:  # what is serialised never comes here
@@ -154,11 +166,9 @@ class ModelExchangeFmu(Subsystem):
         if self._pattern is not None:
             pattern = self._pattern
             self.feedthrough = lambda: pattern
-        self._derivatives: Derivatives | None = None
-        if flags.has("providesDirectionalDerivatives") or flags.has("providesAdjointDerivatives"):
-            self._derivatives = Derivatives(self._instance, inputs, outputs)
-            if self._saves_state or self._smooth_always:
-                self.jacobian = self._jacobian
+        self._derivatives = self._derivatives_of(MODEL_EXCHANGE, inputs, outputs)
+        if self._derivatives is not None and (self._saves_state or self._smooth_always):
+            self.jacobian = self._jacobian
         if isinstance(self._path.steps, NativeSteps):
             self.replay, self.step = self._replay, self._step
         if self._smooth_always and not len(self._discrete):
@@ -166,7 +176,7 @@ class ModelExchangeFmu(Subsystem):
 
     @property
     def noise(self) -> float:  # type: ignore[override]
-        """Relative accuracy of one crossing."""
+        """Relative accuracy of the outputs of a step."""
         return float(self._path.steps.noise)
 
     @property
@@ -174,23 +184,11 @@ class ModelExchangeFmu(Subsystem):
         """How many events there were since the start of the run."""
         return self._path.events
 
-    def close(self) -> None:
-        """Free the FMU now instead of when nothing refers to it any more."""
-        self._instance.close()
-
     # -- the contract ----------------------------------------------------------------------------------------
-
-    def rollback_failed(self, text: str) -> None:
-        """A run found that going back loses something: later ones know."""
-        facts.add(self._instance.folder, Finding("saves its state", "fails", text, "in a run"))
-
-    def will_end(self, t_end: float) -> None:
-        """The next run ends there; told to the FMU."""
-        self._instance.stop_time = t_end
 
     def start(self, t0: float) -> None:
         self._rounding = Rounding()
-        self._instance.initialise(t0, self.tolerance, self._given)
+        self._instance.initialise(t0, self.tolerance, self.given_values)
         self._path.reset(t0)
         self._stops = False
         self._u = self._all_inputs.read(self._instance.pointer)
@@ -211,10 +209,6 @@ class ModelExchangeFmu(Subsystem):
             self._switched = self._u[self._discrete]
             self._instance.leave_initialisation()
             self._path.start(self._u[self._smooth])
-
-    def initial_dependence(self) -> npt.NDArray[np.bool_]:
-        """Per input, whether something at the start is known to depend on it."""
-        return self._at_start[2]
 
     def initial_output(self, t: float, u: Vector) -> Vector:
         """Outputs for these inputs before the initialisation ends."""
@@ -241,13 +235,13 @@ class ModelExchangeFmu(Subsystem):
         return y
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        end = self._cross(t0, t1, u)
+        end = self._advance(t0, t1, u)
         if end is not None:
             end.outputs = self._fmu.outputs()
             raise end
         return self._fmu.outputs()
 
-    def _cross(
+    def _advance(
         self, t0: float, t1: float, u: InputSignal, observer: Observer | None = None, *, to_event: bool = False
     ) -> EndOfSimulation | None:
         """To `t1`, or to the first event; leaves the FMU at the point there, and says whether it wants the end there.
@@ -257,7 +251,7 @@ class ModelExchangeFmu(Subsystem):
         ending: EndOfSimulation | None = None
         try:
             signal = self._begin(t0, u)
-            (self._path.cross_to_event if to_event else self._path.cross)(t1, signal, observer)
+            (self._path.advance_to_event if to_event else self._path.advance)(t1, signal, observer)
         except EndOfSimulation as end:
             end.time, ending = self._path.t, end
             if end.time < t1:
@@ -268,7 +262,7 @@ class ModelExchangeFmu(Subsystem):
     def advance_to_event(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Vector, bool]:
         """To the first event, or to `t1`."""
         self._stops = True
-        end = self._cross(t0, t1, u, to_event=True)
+        end = self._advance(t0, t1, u, to_event=True)
         if end is not None:
             end.outputs = self._fmu.outputs()
             raise end
@@ -365,13 +359,17 @@ class ModelExchangeFmu(Subsystem):
         self._instance.states.restore(self._instance.states.from_bytes(data[head + numbers :]))
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        """On the internal steps of the last crossing; where events cut it, with step control."""
+        """On the internal steps of the last subsystem step; where events cut it, with step control."""
         path = self._path
         if path.grid is None or not isinstance(path.steps, NativeSteps):
             return self.advance_to_event(t0, t1, u)[1] if self._stops else self.advance(t0, t1, u)
         signal = self._begin(t0, u)
-        path.x = path.steps.repeat(self._fmu.slope, t0, path.grid, path.x, signal)
-        path.t, self._u = t1, u.end
+        x = path.steps.repeat(self._fmu.slope, t0, path.grid, path.x, signal)
+        if np.isfinite(x).all():
+            path.t, path.x = t1, x
+        else:  # at rest, with a motion far faster than the step
+            path.advance(t1, signal)
+        self._u = u.end
         self._fmu.set_point(t1, path.x, signal.end)
         return self._fmu.outputs()
 
@@ -405,7 +403,7 @@ class ModelExchangeFmu(Subsystem):
             else:
                 carried.explicit_step(t, t_new, x, tableau)
 
-        self._cross(t0, t1, u, observer, to_event=self._stops)
+        self._advance(t0, t1, u, observer, to_event=self._stops)
         J = np.zeros((self._derivatives.q, u.coefficients.shape[1]))
         if self._path.events == before:
             J[:, self._smooth] = carried.outputs()
@@ -423,23 +421,7 @@ class ModelExchangeFmu(Subsystem):
         slope: Vector = (ends[0] - ends[1]) / (2.0 * increment)
         return slope
 
-    # -- variables -------------------------------------------------------------------------------------------
-
-    def get(self, name: str) -> Any:
-        """The value of any variable now, by its name in the FMU."""
-        return self._instance.get(found_variable(self.description, name, self.file))
-
-    def set_parameters(self, values: Mapping[str, Any]) -> None:
-        """Set tunable parameters between steps (an event); before the run any parameter. They stay for later runs."""
-        given = given_values(self.description, values, None, self.file)
-        if self._instance.stepping:
-            refuse_fixed(self.description, given, self.file)
-            self._tune(given)
-        else:
-            self._instance.give(given)
-        self._given |= given
-
-    def _tune(self, given: dict[str, Any]) -> None:
+    def _tune(self, given: Mapping[str, Any]) -> None:
         assert self._u is not None
         signal = Polynomial(self._path.t, 1.0, self._u[self._smooth][np.newaxis, :])
 

@@ -65,7 +65,7 @@ def clocks_that_stand(description: Description) -> str:
 
 
 def refuse_clocks(description: Description, file: str | Path) -> None:
-    """Refuse an FMU whose clocks nobody ticks."""
+    """Refuse an FMU whose clocks are not activated."""
     why = clocks_that_stand(description)
     if why:
         raise SetupError(f"'{file}': {why}")
@@ -92,7 +92,37 @@ def given_values(
             variable.causality == "input" or variable.initial in ("exact", "approx") or variable.start is not None
         ):
             raise SetupError(f"'{name}' of '{file}' has no start value that can be set; the FMU computes it")
-    return {**(parameters or {}), **(start or {})}
+    given = {**(parameters or {}), **(start or {})}
+    for name, value in given.items():
+        if is_numeric(variable := description.variables[name], description.fmi):
+            try:
+                numbers(description, variable, value)
+            except SetupError as error:
+                raise SetupError(f"'{file}': {error}") from None
+    return given
+
+
+def numbers(description: Description, variable: Variable, value: Any) -> Any:
+    """A given value as the numbers of a variable; the name of an item does for an enumeration."""
+    if isinstance(value, str):
+        items = description.enumerations.get(variable.name, {})
+        found = [number for number, item in items.items() if item == value]
+        if not found:
+            known = f"; its values are {', '.join(items.values())}" if items else ""
+            raise SetupError(f"'{variable.name}' takes numbers, not {value!r}{known}")
+        value = found[0]
+    try:
+        flat = np.array(value, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        flat = np.array([np.nan])
+    if flat.size == 1 and variable.length > 1:
+        flat = np.full(variable.length, flat[0])
+    if flat.size != variable.length or not np.isfinite(flat).all():
+        many = "one finite number" if variable.length == 1 else f"{variable.length} finite numbers"
+        raise SetupError(f"'{variable.name}' takes {many}, not {value!r}")
+    if not variable.is_float and not np.array_equal(flat, np.rint(flat)):
+        raise SetupError(f"'{variable.name}' is a {variable.type} and takes whole numbers, not {value!r}")
+    return flat
 
 
 def refuse_fixed(description: Description, names: Iterable[str], file: str | Path) -> None:

@@ -1,7 +1,7 @@
 """Where the files of FMUs are looked for.
 
 A path in a Python script is relative to the current folder. A path in a file (a system file, a module that was exported
-as an FMU) belongs to that file, wherever it is run from: whoever builds a system from a file says so with `looking_in`.
+as an FMU) belongs to that file, wherever it is run from: builders of a system from a file declare it with `looking_in`.
 `watching` tells which FMUs were taken, so that an export can pack them; `moved` gives those that were packed under
 another name.
 """

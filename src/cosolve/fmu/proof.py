@@ -52,7 +52,7 @@ def prove_rollback(fmu: CoSimulationFmu, t0: float, H: float, u: Vector) -> None
             f"{again[worst]:.9g}; use Jacobi or GaussSeidel, which repeat no steps, and tell its maker"
         )
     _proven.add(folder)
-    floats = all(v.is_float for v in fmu._crossing.inputs.variables)
+    floats = all(v.is_float for v in fmu._communication.inputs.variables)
     if hasattr(fmu, "jacobian") and floats and folder not in _distrusted:
         _prove_derivatives(fmu, signal, t0, t0 + H)
         fmu.forget_derivatives()
@@ -82,14 +82,14 @@ def _prove_derivatives(fmu: CoSimulationFmu, signal: InputSignal, t0: float, t1:
     finally:
         fmu._restore(state)
     found, size = (ahead + behind) / 2, max(np.abs(ahead).max(initial=0.0), np.abs(behind).max(initial=0.0))
-    smooth = np.abs(ahead - behind) <= _WRONG * size  # at a kink nobody can say which is right
+    smooth = np.abs(ahead - behind) <= _WRONG * size  # at a kink neither is right
     wrong = np.where(smooth, np.abs(given - found), 0.0)
     if wrong.max(initial=0.0) > _WRONG * size + 1e-9:
         distrust(fmu)
         i, j = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         warn(
             f"the derivatives that the FMU '{fmu.file.name}' gives are wrong: '{fmu._outputs.labels[i]}' by "
-            f"'{fmu._crossing.inputs.labels[j]}' over the step from t = {t0:.9g} is {given[i, j]:.6g} by them and "
+            f"'{fmu._communication.inputs.labels[j]}' over the step from t = {t0:.9g} is {given[i, j]:.6g} by them and "
             f"{found[i, j]:.6g} by difference quotients, which are used instead",
             FmuWarning,
         )

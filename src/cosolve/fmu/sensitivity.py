@@ -1,4 +1,4 @@
-"""Derivatives of the states with respect to the inputs, carried along the internal steps of a crossing.
+"""Derivatives of the states with respect to the inputs, carried along the internal steps of a subsystem step.
 
 The variational equation `S' = A S + B w` for inputs `u + eps w(s)`, with the partials `A, B` that the FMU gives at
 every stage, is integrated by the same Runge-Kutta steps as the states, so the result is the derivative of the numerical

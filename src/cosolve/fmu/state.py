@@ -1,4 +1,4 @@
-"""Saved states of an FMU: C memory that lives as long as somebody holds the Python object around it.
+"""Saved states of an FMU: C memory that lives as long as the Python object around it.
 
 Memory that is given back is used again by the next `save`: a run allocates a handful of states however many it saves.
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosolve.errors import SubsystemError
+from cosolve.fmu.crash_trial import crash_of
 from cosolve.fmu.findings import Finding, facts
-from cosolve.fmu.guard import crash_of
 
 if TYPE_CHECKING:
     from cosolve.fmu.instance import Body, Instance
@@ -62,10 +62,10 @@ class States:
         if instance.folder not in _tried:
             _tried.add(instance.folder)
             self._refuse_crash(crash_of(self._there_and_back))
-        spare = instance.body.spare
-        pointer = ctypes.c_void_p(spare.pop() if spare else None)
+        body = instance.body
+        pointer = ctypes.c_void_p(body.spare.pop() if body.spare else None)
         instance.call(self._get, ctypes.addressof(pointer))
-        return self._wrap(pointer, time)
+        return self._wrap(body, pointer, time)
 
     def _there_and_back(self) -> None:
         """Save the state and restore it, as C sees it."""
@@ -82,21 +82,22 @@ class States:
                 "although it says that it can (canGetAndSetFMUState); use Jacobi or GaussSeidel with fixed steps"
             )
 
-    def _wrap(self, pointer: ctypes.c_void_p, time: float) -> SavedState:
+    def _wrap(self, body: Body, pointer: ctypes.c_void_p, time: float) -> SavedState:
         if pointer.value is None:
             raise SubsystemError("the FMU gave no state although it says that it can")
-        body = self.instance.body
-        body.known.add(pointer.value)
-        return SavedState(self, body, pointer.value, time, body.stepping)
+        address = pointer.value
+        body.known.add(address)
+        return SavedState(self, body, address, time, body.life.stepping)
 
     def restore(self, state: SavedState) -> None:
         """Back to a saved state."""
         if state.owner is not self:
             raise SubsystemError("this state was saved by another FMU object; restore it there, or use serialise")
-        if state.body is not self.instance.body:
-            self.instance.go_back_to(state.body)
-        self.instance.call(self._set, state.pointer)
-        self.instance.stepping = state.stepping
+        instance, body = self.instance, state.body
+        if body is not instance.body:
+            instance.go_back_to(body)
+        instance.call(self._set, state.pointer)
+        body.life.stepping = state.stepping
 
     def to_bytes(self, time: float) -> bytes:
         """The state now, for another process."""
@@ -112,10 +113,10 @@ class States:
         if len(data) <= head:
             raise SubsystemError(f"{len(data)} bytes are not a saved state of an FMU")
         time, stepping = struct.unpack("<d?", data[:head])
-        spare = self.instance.body.spare
-        body, pointer = data[head:], ctypes.c_void_p(spare.pop() if spare else None)
-        buffer = ctypes.create_string_buffer(body, len(body))
-        self.instance.call(self._from_bytes, ctypes.addressof(buffer), len(body), ctypes.addressof(pointer))
-        state = self._wrap(pointer, time)
+        body, content = self.instance.body, data[head:]
+        pointer = ctypes.c_void_p(body.spare.pop() if body.spare else None)
+        buffer = ctypes.create_string_buffer(content, len(content))
+        self.instance.call(self._from_bytes, ctypes.addressof(buffer), len(content), ctypes.addressof(pointer))
+        state = self._wrap(body, pointer, time)
         state.stepping = stepping
         return state

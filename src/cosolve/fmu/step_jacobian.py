@@ -29,7 +29,7 @@ class StepJacobian:
     """
 
     def __init__(self, fmu: CoSimulationFmu, derivatives: Derivatives, of_last_step: bool, constant: bool) -> None:
-        self._fmu, self._derivatives, self._crossing = fmu, derivatives, fmu._crossing
+        self._fmu, self._derivatives, self._communication = fmu, derivatives, fmu._communication
         self._of_last_step, self.constant = of_last_step, constant
         #: the last partials and what they make of a step
         self._linear: tuple[Partials, Linear] | None = None
@@ -55,17 +55,17 @@ class StepJacobian:
 
     def __call__(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         """`dy(t1) / d eps` for inputs `u + eps weight`; called at the state at `t0`, which the caller restores."""
-        crossing, derivatives, fmu = self._crossing, self._derivatives, self._fmu
+        communication, derivatives, fmu = self._communication, self._derivatives, self._fmu
         if self._of_last_step:
-            self._cross(t0, u, 0.0, 1.0)
+            self._advance(t0, u, 0.0, 1.0)
             return derivatives.read().D * _power_sum(weight, 0.5)
         if self._linear is not None and self.constant:
             return self._frozen(*self._linear, t0, t1, u, weight)
-        crossing.write(crossing.at(u, 0.0))
+        communication.write(communication.at(u, 0.0))
         at_start = derivatives.read()
         if not self.constant and self._at_end is None:  # the first time: look whether they change
             state = fmu._save()
-            self._cross(t0, u, 0.0, 1.0)
+            self._advance(t0, u, 0.0, 1.0)
             self._at_end = derivatives.read()
             fmu._restore(state)
         self._watch = True
@@ -90,51 +90,51 @@ class StepJacobian:
 
         return jacobian
 
-    def _cross(self, t0: float, u: InputSignal, a: float, b: float) -> None:
-        """A crossing for derivatives: an FMU that wants the end of the run where it comes to has come there."""
+    def _advance(self, t0: float, u: InputSignal, a: float, b: float) -> None:
+        """A subsystem step for derivatives: an FMU that wants the end of the run where it comes to has come there."""
         try:
-            self._crossing.cross(t0, u, a, b)
+            self._communication.advance(t0, u, a, b)
         except EndOfSimulation as end:
             if end.time is None or end.time < t0 + (b - 1e-9) * u.H:
                 raise
 
     def _frozen(self, at: Partials, linear: Linear, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         """With the same partials all over the step."""
-        if not self._crossing.holds:
+        if not self._communication.holds:
             return linear.jacobian(t0, t1, u, weight)
-        n = self._crossing.substeps
+        n = self._communication.substeps
         weights = np.array([_power_sum(weight, (k + 0.5) / n) for k in range(n)])
         return held_jacobian(at, u.H, weights) + at.D * _power_sum(weight, 1.0)
 
     def _walked(self, t0: float, u: InputSignal, weight: Vector, at_start: Partials, at_end: Partials) -> Matrix:
         """With partials that change inside the step."""
-        crossing, derivatives, fmu = self._crossing, self._derivatives, self._fmu
+        communication, derivatives, fmu = self._communication, self._derivatives, self._fmu
         state = fmu._save()
         last: list[Partials] = []
 
         def walk(fractions: list[float]) -> list[Partials]:
-            if not crossing.variable:  # it cannot stop inside the step: straight lines between its ends
+            if not communication.variable:  # it cannot stop inside the step: straight lines between its ends
                 last[:] = [at_end]
                 return [at_start.towards(at_end, s) for s in fractions]
             fmu._restore(state)
             found, here = [], 0.0
             for s in fractions:
-                if not crossing.pending:
-                    self._cross(t0, u, here, s)
+                if not communication.pending:
+                    self._advance(t0, u, here, s)
                 here = s
-                if s == 1.0 or not crossing.holds:
-                    crossing.write(crossing.at(u, s))
+                if s == 1.0 or not communication.holds:
+                    communication.write(communication.at(u, s))
                 found.append(derivatives.read())
             last[:] = found[-1:]
             return found
 
         def shape(s: float) -> float:
-            if crossing.holds:
-                n = crossing.substeps
+            if communication.holds:
+                n = communication.substeps
                 s = (min(int(s * n), n - 1) + 0.5) / n
             return _power_sum(weight, s)
 
-        moved = magnus_jacobian(walk, shape, u.H, crossing.substeps, 1e-9)
+        moved = magnus_jacobian(walk, shape, u.H, communication.substeps, 1e-9)
         return moved + last[0].D * _power_sum(weight, 1.0)
 
 

@@ -12,7 +12,13 @@ class Printed:
     """A finding that `print` shows as tables. A subclass gives their parts, `rendered`."""
 
     def rendered(self) -> list[RenderableType]:
-        """Texts and tables, from top to bottom."""
+        """Return the parts that are printed.
+
+        Returns
+        -------
+        list of rich renderables
+            Texts and tables, from top to bottom.
+        """
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -25,6 +31,12 @@ class Printed:
         return text.getvalue().rstrip()
 
     def show(self, console: Console) -> None:
-        """Print it as tables."""
+        """Print it as tables.
+
+        Parameters
+        ----------
+        console : rich.console.Console
+            Where to print.
+        """
         for part in self.rendered():
             console.print(part)

@@ -1,6 +1,6 @@
 """A trial of an unknown FMU: which of its claims hold, and which coupling methods that leaves.
 
-    cosolve inspect --try wheel.fmu          print(cs.try_fmu("wheel.fmu"))
+    cosolve inspect --try wheel.fmu          print(cs.fmi.try_fmu("wheel.fmu"))
 
 The FMU runs in a process of its own, one claim after the other (`claims.py`). Where it crashes or hangs, that claim
 is answered by that, and a new process goes on with the next one. What the trial found is remembered for this process,
@@ -20,7 +20,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cosolve.basics.atomic_files import replacing
 from cosolve.basics.checks import is_positive, is_whole
+from cosolve.basics.processes import kill_group, start
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import library, unpack
 from cosolve.fmu.description import read_description
@@ -39,7 +41,27 @@ _COLOURS = {"holds": "green", "fails": "red", "crashes": "red", "hangs": "red"}
 
 @dataclass(frozen=True)
 class Trial(Printed):
-    """What `try_fmu` found; `print` it, take the fields, or `write` it for later runs."""
+    """What `try_fmu` found; `print` shows it as tables.
+
+    `trial["claim"]` is the finding about one claim.
+
+    Parameters
+    ----------
+    file : str
+        The FMU.
+    name : str
+        Name of the model.
+    kind : str
+        What it was run as.
+    step : float
+        Communication step of the trial in seconds.
+    findings : tuple of Finding
+        One per claim.
+    methods : tuple of Verdict
+        Which coupling methods can use it, given these findings.
+    digest : str
+        Digest of the FMU, by which findings are recognised.
+    """
 
     file: str
     name: str
@@ -58,16 +80,29 @@ class Trial(Printed):
 
     @property
     def good(self) -> bool:
-        """True when nothing that the FMU claims was found wrong."""
+        """True if nothing that the FMU claims was found wrong."""
         return all(finding.verdict in ("holds", "not claimed", "cannot tell") for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return it as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            The fields by name.
+        """
         return {"format": FORMAT, **asdict(self)}
 
     def write(self, file: str | Path) -> None:
-        """Keep it, for `cs.load_fmu(..., trial=file)`."""
-        Path(file).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        """Write it to a file, for `load_fmu(trial=...)`.
+
+        Parameters
+        ----------
+        file : str or Path
+            The file.
+        """
+        with replacing(file) as draft:
+            draft.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
     def rendered(self) -> list[RenderableType]:
         return _rendered(self)
@@ -82,13 +117,32 @@ def try_fmu(
     instances: int = 200,
     timeout: float = 60.0,
 ) -> Trial:
-    """Run an unknown FMU in a process of its own and say which of its claims hold.
+    """Run an FMU in a process of its own and check which of its claimed capabilities work.
 
-    `step` is the communication step of the trial (that of the FMU's DefaultExperiment unless given, or a thousandth of
-    its length), `instances` how many are made and freed to look for leaks, `timeout` the seconds that a claim may take.
+    Parameters
+    ----------
+    file : str or Path
+        The FMU.
+    kind : {"co-simulation", "model-exchange"} or None, default None
+        What to run it as. None: co-simulation if the FMU offers it.
+    parameters : mapping of str to value or None, default None
+        Parameters by name.
+    step : float or None, default None
+        Communication step in seconds. None: that of the DefaultExperiment, or a thousandth of its length.
+    instances : int, default 200
+        Number of instances that are made and freed to look for leaks.
+    timeout : float, default 60.0
+        Longest time per claim in seconds.
 
+    Returns
+    -------
+    Trial
+        A finding per claim; `write` keeps it for `load_fmu(trial=...)`.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> cs.try_fmu("missing.fmu")
+    >>> cs.fmi.try_fmu("missing.fmu")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: there is no file 'missing.fmu'; give the path of an FMU
@@ -169,14 +223,8 @@ def _process(order: dict[str, Any], timeout: float, folder: Path) -> tuple[str, 
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONFAULTHANDLER"}
     environment["COSOLVE_FINDINGS"] = os.devnull  # what was found before is not to be believed here
     with log.open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cosolve.fmu.claims", json.dumps({**order, "parent": os.getpid()})],
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=environment,
-        )
+        command = [sys.executable, "-m", "cosolve.fmu.claims", json.dumps({**order, "parent": os.getpid()})]
+        process = start(command, said, cwd=folder, env=environment)
         try:
             while True:
                 before = _size(answers)
@@ -187,11 +235,9 @@ def _process(order: dict[str, Any], timeout: float, folder: Path) -> tuple[str, 
                     if _size(answers) == before:  # no claim was answered in all that time
                         return "hangs", f"no answer within {timeout:g} s"
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            kill_group(process)
     last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    said_last = f"; its last words: {last[-1][:200]}" if last else ""
+    said_last = f"; its last output: {last[-1][:200]}" if last else ""
     if code < 0:
         return "crashes", f"the process ended with {signal.Signals(-code).name}{said_last}"
     return "crashes", f"the process ended with exit code {code}{said_last}"
@@ -212,19 +258,17 @@ def _judged(seen: Inspection, findings: tuple[Finding, ...]) -> list[Verdict]:
         finding = found[claim]
         return finding if finding.verdict in BAD else None
 
-    judged, runs, repeats = [], bad("runs"), ("SemiImplicit", "Implicit")
-    needed = {
-        **dict.fromkeys(repeats, "saves its state"),
-        "Adaptive steps": "takes steps of any length",
-        "saved runs": "writes its state",
-    }
+    judged, runs = [], bad("runs")
+    needed = {"Adaptive steps": "takes steps of any length", "saved runs": "writes its state"}
     for verdict in seen.methods:
-        why = bad(needed[verdict.method]) if verdict.method in needed else None
+        repeats = "rollback" in verdict.needs
+        claim = "saves its state" if repeats else needed.get(verdict.method)
+        why = None if claim is None else bad(claim)
         if runs is not None:
             verdict = replace(verdict, possible=False, reason=f"it does not run: {runs.text}")
         elif verdict.possible and why is not None:
             verdict = replace(verdict, possible=False, reason=f"it does not do what it claims: {why.text}")
-        elif verdict.possible and verdict.method in repeats and bad("gives derivatives"):
+        elif verdict.possible and repeats and bad("gives derivatives"):
             verdict = replace(verdict, reason="with difference quotients: the derivatives it gives are wrong")
         judged.append(verdict)
     if seen.methods and runs is None:

@@ -95,8 +95,8 @@ class _Group:
 class Rounding:
     """Refuses inputs of whole numbers that are given others, once it is sure that the value counts.
 
-    While a step is repeated its inputs may be anything; the last crossing is the one that counts. So what was rounded
-    in a step that may be repeated is kept until the next one begins.
+    While a step is repeated its inputs may be anything; the last subsystem step is the one that counts. So what was
+    rounded in a step that may be repeated is kept until the next one begins.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Rounding:
             raise SubsystemError(sentence)
 
     def end(self, t0: float, values: Values, counts: bool) -> None:
-        """A step from `t0` was crossed with inputs that were set by `values`."""
+        """A step from `t0` was advanced with inputs that were set by `values`."""
         self._waiting = None if values.rounded is None else (t0, values.rounded)
         if counts and values.rounded is not None:
             self.begin(np.inf)
@@ -135,6 +135,11 @@ class Values:
         self._only = len(self._groups) == 1 and self._groups[0].buffer.dtype == np.float64
         #: what is wrong with values that were set last and are no whole numbers; None where all were
         self.rounded: str | None = None
+
+    @property
+    def may_round(self) -> bool:
+        """False where all of them are 64-bit floats."""
+        return not self._only
 
     def whole_number(self, instance: int) -> int:
         """The value of a single whole number, however large."""
@@ -165,9 +170,16 @@ class Values:
 
     def write(self, instance: int, flat: Vector) -> None:
         """Set all of them."""
+        if self._only:
+            group = self._groups[0]
+            group.buffer[:] = flat
+            status = group.setter(instance, *group.arguments)
+            if status:
+                self._check(status, f"setting {listed(group.names, 4)}")
+            return
         self.rounded = None
         for group in self._groups:
-            part = flat if self._only else flat[group.places]
+            part = flat[group.places]
             if group.boolean:
                 group.buffer[:] = part > 0.5
                 self._note_rounding(group, part)

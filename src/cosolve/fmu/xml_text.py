@@ -49,14 +49,25 @@ def parse_xml(data: bytes) -> Element:
         text = data
     else:
         text = data.replace(b"\0", b"")
-    if b"<!DOCTYPE" in text or b"<!ENTITY" in text:  # no model needs one, and entities can grow without limit
-        raise SetupError("defines a document type of its own, which such files do not have; it is refused")
+    _refuse_type(text)
     try:
         named = re.match(rb"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)", data)
         encoding = named[1].decode("ascii", "replace").lower() if named else "utf-8"
-        return ElementTree.fromstring(data if encoding in _NATIVE else data.decode(encoding))
+        if encoding in _NATIVE:
+            return ElementTree.fromstring(data)  # noqa: S314  has no document type
+        decoded = data.decode(encoding)
+        _refuse_type(decoded.encode("utf-8", "replace"))  # which some encodings hide
+        return ElementTree.fromstring(decoded)  # noqa: S314  the same
+    except SetupError:
+        raise
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise SetupError(f"cannot be read as XML: {shown(error)}") from None
+
+
+def _refuse_type(text: bytes) -> None:
+    """No model needs a document type, and entities can grow without limit."""
+    if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
+        raise SetupError("defines a document type of its own, which such files do not have; it is refused")
 
 
 def word(element: Element, key: str, what: str, known: Collection[str] = ()) -> str | None:

@@ -58,12 +58,22 @@ class NativeSteps:
         t1, x1 = self._solver.one_step(rhs, t, t_stop, x, u)
 
         def inside(when: float) -> Vector:
-            return x1 if when == t1 else self.repeat(rhs, t, [when - t], x, u)
+            return x1 if when == t1 else self._fixed(rhs, t, [when - t], x, u)
 
         return t1, x1, inside
 
+    @property
+    def moved(self) -> bool:
+        """False when next to nothing moved in the last step, so that its length says nothing about stability."""
+        return isinstance(self._solver, FixedStep) or not (self._solver.grid < 0.0).any()
+
     def repeat(self, rhs: Rhs, t: float, sizes: list[float], x: Vector, u: InputSignal) -> Vector:
-        """The state after steps of given sizes."""
+        """The state after steps of given sizes, negative ones being divided where that is needed."""
+        if isinstance(self._solver, FixedStep):
+            return self._fixed(rhs, t, sizes, x, u)
+        return self._solver.repeat(rhs, t, np.asarray(sizes), x, u)
+
+    def _fixed(self, rhs: Rhs, t: float, sizes: list[float], x: Vector, u: InputSignal) -> Vector:
         a, b, c, _ = self.tableau
         kernel = kernels.compiled() if kernels.is_compiled(rhs) else kernels.PYTHON
         found: Vector = kernel.fixed(rhs, t, np.asarray(sizes), x, u.t0, u.H, u.coefficients, a, b, c)
@@ -74,6 +84,7 @@ class SciPySteps:
     """One of SciPy's solvers, restarted wherever the run does (macro points, events)."""
 
     tableau: Tableau | None = None
+    moved = True
 
     def __init__(self, method: str, rtol: float, atol: float) -> None:
         self._method, self._rtol, self._atol = method, rtol, atol

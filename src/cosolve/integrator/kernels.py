@@ -18,13 +18,17 @@ from cosolve.signal.polynomial import horner
 
 
 class Kernels(NamedTuple):
-    """The two loops: `fixed` steps on a given grid, `adaptive` steps by the embedded error estimate."""
+    """The loops: `fixed` steps on a given grid, `adaptive` steps by the embedded error estimate, and these `again`."""
 
     fixed: Callable[..., Any]
     adaptive: Callable[..., Any]
+    again: Callable[..., Any]
 
 
 OK, TOO_MANY_STEPS, STUCK, NOT_FINITE = 0, 1, 2, 3
+
+#: The next step is at most so many times longer. Where an error estimate would allow more, it has resolved nothing.
+_LONGER = 10.0
 
 
 def _add_up(x, h, weights, K, count):  # type: ignore[no-untyped-def]
@@ -73,7 +77,10 @@ def _build(jit: Callable[[Any], Any], rules: Rules, add_up: Callable[..., Any]) 
 
     @jit
     def adaptive(rhs, t0, t1, x, u_t0, u_H, coef, a, b, c, e, rtol, atol, h, max_steps, max_accepted):  # type: ignore[no-untyped-def]
-        """Embedded pair of order 5(4). Returns state, time, next step size, accepted steps, status."""
+        """Embedded pair of order 5(4). Returns state, time, next step size, accepted steps, status.
+
+        Accepted steps are negative where next to nothing moved: their length says nothing about stability.
+        """
         stages = len(b)
         K = np.empty((stages, len(x)))
         grid = np.empty(max_steps)
@@ -107,9 +114,9 @@ def _build(jit: Callable[[Any], Any], rules: Rules, add_up: Callable[..., Any]) 
                 h = 0.1 * step
                 shrunk = True
                 continue
-            factor = step_factor(size, 5, 0.9, 0.2, 10.0)
+            factor = step_factor(size, 5, 0.9, 0.2, _LONGER)
             if size <= 1.0:
-                grid[accepted] = step
+                grid[accepted] = -step if factor >= _LONGER else step
                 accepted += 1
                 t = t1 if last else t + step
                 x = x_new
@@ -118,14 +125,48 @@ def _build(jit: Callable[[Any], Any], rules: Rules, add_up: Callable[..., Any]) 
                     factor = min(1.0, factor)
                 shrunk = False
                 h = step * factor
-                proposed = h if not last else max(h, min(proposed, step * 10.0))
+                proposed = h if not last else max(h, min(proposed, step * _LONGER))
             else:
                 h = step * factor
                 proposed = h
                 shrunk = True
         return x, t, proposed, grid[:accepted], OK
 
-    return Kernels(fixed, adaptive)
+    @jit
+    def again(rhs, t0, steps, x, u_t0, u_H, coef, a, b, c, most):  # type: ignore[no-untyped-def]
+        """The accepted steps of `adaptive` once more, for other inputs.
+
+        A step in which nothing moved is divided where it is longer than the fastest motion that shows up in it now: the
+        slopes of the last two stages, at the same time, tell how fast that is. NaN where that takes more than `most`.
+        """
+        last = len(b) - 1
+        K = np.empty((last + 1, len(x)))
+        t = t0
+        for signed in steps:
+            h, pieces = abs(signed), 1
+            for attempt in range(2):
+                part, new = h / pieces, x
+                for k in range(pieces):
+                    begin = t + k * part
+                    start = new
+                    for i in range(last + 1):
+                        ti = begin + c[i] * part
+                        put(K[i], rhs(ti, add_up(start, part, a[i], K, i), inputs(coef, (ti - u_t0) / u_H)))
+                    new = add_up(start, part, b, K, last + 1)
+                if signed > 0.0 or attempt > 0 or len(x) == 0:
+                    break
+                apart = add_up(x, h, a[last], K, last) - add_up(x, h, a[last - 1], K, last - 1)
+                moved, turned = np.max(np.abs(apart)), np.max(np.abs(K[last] - K[last - 1]))
+                if moved == 0.0 or h * turned <= moved:
+                    break
+                if not h * turned <= most * moved:  # NaN too
+                    return np.full(len(x), np.nan)
+                pieces = int(np.ceil(h * turned / moved))
+            x = new
+            t += h
+        return x
+
+    return Kernels(fixed, adaptive, again)
 
 
 PYTHON = _build(lambda function: function, step_control.PYTHON, _add_up)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Vector
+from cosolve.basics.packages import optional
 from cosolve.errors import NonFiniteError
 from cosolve.integrator.runge_kutta import Rhs
 from cosolve.signal.polynomial import InputSignal
@@ -17,8 +18,8 @@ SCIPY_METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 # A solver may probe a forbidden state and shorten its step; one that does so this often is stuck there.
 _PATIENCE = 100
 
-# So many evaluations (and for every state so many more) at one instant, or in one crossing, lead nowhere. LSODA takes
-# steps of length zero for ever where a right-hand side blows up.
+# So many evaluations (and for every state so many more) at one instant, or in one subsystem step, lead nowhere. LSODA
+# takes steps of length zero for ever where a right-hand side blows up.
 _AT_ONCE, _AT_ONCE_PER_STATE = 1000, 100
 _ALTOGETHER, _ALTOGETHER_PER_STATE = 2_000_000, 1000
 
@@ -95,26 +96,29 @@ class SciPy:
 
 
 class Cvode:
-    """SUNDIALS CVODE (BDF, stiff) through scikit-sundae."""
+    """SUNDIALS CVODE (BDF, stiff) through scikit-sundae, which the extra `cosolve[sundials]` brings."""
 
     def __init__(self, rtol: float, atol: float) -> None:
         self.rtol, self.atol = rtol, atol
         self.noise = rtol
         self.memory: Any = None
+        _cvode()  # refused now rather than in the first step
 
     def integrate(self, rhs: Rhs, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
         """State at `t1`."""
-        from sksundae.cvode import CVODE
-
         slope = _Slope(rhs, u, t0, t1)
 
         def fill(t: float, y: Vector, yp: Vector) -> None:
             yp[:] = slope(t, y)
 
-        solver = CVODE(fill, rtol=self.rtol, atol=self.atol, max_num_steps=100_000)
+        solver = _cvode()(fill, rtol=self.rtol, atol=self.atol, max_num_steps=100_000)
         found = solver.solve(np.array([t0, t1]), x)
         if not found.success:
             slope.refuse_bad()
             raise RuntimeError(f"CVODE gave up: {found.message.rstrip('.')}")
         end: Vector = np.array(found.y[-1], dtype=np.float64)
         return end
+
+
+def _cvode() -> Any:
+    return optional("sksundae.cvode", "sundials", "the integrator 'cvode'").CVODE

@@ -40,7 +40,7 @@ C[5, :5] = 8.083246795921522, -7.981132988064893, -31.52159432874371, 16.3193054
 
 
 class StiffKernel(NamedTuple):
-    """`adaptive` crosses a macro step, `fixed` repeats it on a given grid."""
+    """`adaptive` advances over a macro step, `fixed` repeats it on a given grid."""
 
     adaptive: Callable[..., Any]
     fixed: Callable[..., Any]
@@ -102,7 +102,9 @@ def _build(
             matrix[j, j] += 1.0 / (h * GAMMA)
         later, before = t + 1e-4 * h, t - 1e-4 * h
         by_time = slope(rhs, later, x, u_t0, u_H, coef, f).copy()
-        by_time = (by_time - slope(rhs, before, x, u_t0, u_H, coef, f)) / (later - before)
+        by_time = by_time - slope(rhs, before, x, u_t0, u_H, coef, f)
+        if later > before:  # else the step is so short that its ends are as good as one time
+            by_time = by_time / (later - before)
         factors, regular = factor(matrix)
         if not regular:  # 1 / (h GAMMA) is an eigenvalue of the Jacobian; that of another step is not
             return x.copy(), np.full(n, np.nan)

@@ -18,7 +18,7 @@ Rhs = Callable[[float, Vector, Vector], Any]
 
 
 class StiffError(RuntimeError):
-    """An explicit integrator cannot cross the step in a reasonable number of steps."""
+    """An explicit integrator cannot advance over the step in a reasonable number of steps."""
 
 
 class FixedStep:
@@ -35,15 +35,15 @@ class FixedStep:
         """State at `t1` (grid: equal steps, none longer than `h`)."""
         H = t1 - t0
         count = equal_steps(H, self.h)
-        return self._cross(rhs, t0, np.full(count, H / count), x, u)
+        return self._advance(rhs, t0, np.full(count, H / count), x, u)
 
     replay = integrate
 
     def one_step(self, rhs: Rhs, t0: float, t1: float, x: Vector, u: InputSignal) -> tuple[float, Vector]:
         """One step of size `t1 - t0`."""
-        return t1, self._cross(rhs, t0, np.array([t1 - t0]), x, u)
+        return t1, self._advance(rhs, t0, np.array([t1 - t0]), x, u)
 
-    def _cross(self, rhs: Rhs, t0: float, steps: Vector, x: Vector, u: InputSignal) -> Vector:
+    def _advance(self, rhs: Rhs, t0: float, steps: Vector, x: Vector, u: InputSignal) -> Vector:
         a, b, c, _ = self.tableau
         kernel = kernels.compiled() if kernels.is_compiled(rhs) else kernels.PYTHON
         result: Vector = kernel.fixed(rhs, t0, steps, x, u.t0, u.H, u.coefficients, a, b, c)
@@ -54,7 +54,7 @@ class DormandPrince:
     """Adaptive order 5(4) whose only memory is the next step size, so restarts at macro points are free.
 
     `replay` repeats the accepted step sequence of the last `integrate`: difference quotients of its result
-    are free of step-control noise.
+    are free of step-control noise. Steps in which nothing moved are divided where the other inputs need that.
     """
 
     def __init__(self, rtol: float, atol: float, max_steps: int = 10_000) -> None:
@@ -72,10 +72,14 @@ class DormandPrince:
         return self._run(rhs, t0, t1, x, u, 1)
 
     def replay(self, rhs: Rhs, t0: float, t1: float, x: Vector, u: InputSignal) -> Vector:
-        """State at `t1` on the grid of the last `integrate`."""
+        """State at `t1` on the grid of the last `integrate`; NaN where that takes too many steps."""
+        return self.repeat(rhs, t0, self.grid, x, u)
+
+    def repeat(self, rhs: Rhs, t0: float, grid: Vector, x: Vector, u: InputSignal) -> Vector:
+        """The same on the steps of any subsystem step."""
         a, b, c, _ = DOPRI5
         kernel = kernels.compiled() if kernels.is_compiled(rhs) else kernels.PYTHON
-        result: Vector = kernel.fixed(rhs, t0, self.grid, x, u.t0, u.H, u.coefficients, a, b, c)
+        result: Vector = kernel.again(rhs, t0, grid, x, u.t0, u.H, u.coefficients, a, b, c, self.max_steps)
         return result
 
     def _run(self, rhs: Rhs, t0: float, t1: float, x: Vector, u: InputSignal, accepted: int) -> tuple[float, Vector]:

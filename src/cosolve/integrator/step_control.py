@@ -5,8 +5,6 @@ next step from it. Where an integrator begins, where it ends and when it gives u
 (Hairer, Norsett and Wanner: Solving Ordinary Differential Equations I, section II.4).
 """
 
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,7 +16,7 @@ import numpy as np
 
 
 def equal_steps(span: float, longest: float) -> int:
-    """How many equal steps cross `span`, none longer than `longest` (by more than rounding).
+    """How many equal steps advance `span`, none longer than `longest` (by more than rounding).
 
     >>> equal_steps(1.0, 0.1), equal_steps(1.0, 0.3), equal_steps(1.0, 5.0)
     (10, 4, 1)
@@ -26,7 +24,7 @@ def equal_steps(span: float, longest: float) -> int:
     return max(1, ceil(span / longest - 1e-9))
 
 
-def error_norm(error, scale) -> Any:
+def error_norm(error: Any, scale: Any) -> Any:
     """Root mean square of `error / scale`.
 
     >>> float(error_norm(np.array([3.0, 4.0]), np.array([1.0, 1.0])))
@@ -35,7 +33,7 @@ def error_norm(error, scale) -> Any:
     return np.sqrt(np.mean((error / scale) ** 2)) if len(error) > 0 else 0.0
 
 
-def tolerances(x, x_new, rtol, atol) -> Any:
+def tolerances(x: Any, x_new: Any, rtol: float, atol: float) -> Any:
     """What counts as an error of one between two states.
 
     >>> tolerances(np.array([1.0, -8.0]), np.array([-2.0, 4.0]), 0.5, 1.0)
@@ -44,7 +42,7 @@ def tolerances(x, x_new, rtol, atol) -> Any:
     return atol + rtol * np.maximum(np.abs(x), np.abs(x_new))
 
 
-def first_step(state, slope, span) -> Any:
+def first_step(state: float, slope: float, span: float) -> float:
     """A first guess from the norms of the state and of its slope.
 
     >>> first_step(1.0, 10.0, 1.0), first_step(0.0, 10.0, 1.0)
@@ -53,7 +51,7 @@ def first_step(state, slope, span) -> Any:
     return min(0.01 * state / slope if state > 1e-5 and slope > 1e-5 else 1e-3 * span, span)
 
 
-def step_factor(error, order, safety, least, most) -> Any:
+def step_factor(error: float, order: int, safety: float, least: float, most: float) -> float:
     """By how much the next step may be longer after an error that grows with the power `order` of the step.
 
     >>> step_factor(1.0, 5, 0.9, 0.2, 10.0), step_factor(0.0, 5, 0.9, 0.2, 10.0), step_factor(1e9, 5, 0.9, 0.2, 10.0)
@@ -62,7 +60,7 @@ def step_factor(error, order, safety, least, most) -> Any:
     return most if error == 0.0 else min(most, max(least, safety * error ** (-1.0 / order)))
 
 
-def is_last(t, h, t1) -> Any:
+def is_last(t: float, h: float, t1: float) -> bool:
     """Whether a step of `h` is to end at `t1`: no sliver of a step is left over.
 
     >>> is_last(0.9, 0.1, 1.0), is_last(0.9, 0.05, 1.0)
@@ -71,7 +69,7 @@ def is_last(t, h, t1) -> Any:
     return t + h * (1.0 + 1e-10) >= t1
 
 
-def is_stuck(h, t, span) -> Any:
+def is_stuck(h: float, t: float, span: float) -> bool:
     """Whether a step is too short to move the time.
 
     >>> is_stuck(1e-16, 1.0, 1.0), is_stuck(1e-3, 1.0, 1.0)

@@ -1,6 +1,6 @@
 """The path of a model with events through time: internal steps, and the events between them.
 
-A macro step is crossed by internal steps; after each one the event indicators are looked at, the model is told, and an
+A macro step is advanced by internal steps; after each one the event indicators are looked at, the model is told, and an
 event that is due is handled. Models are FMUs for model exchange (`fmu/model_exchange.py`) and `HybridOde`.
 """
 
@@ -79,7 +79,7 @@ class Trajectory:
         self._recent: deque[float] = deque(maxlen=_CROWD)
         self.steps = self._first_steps
         self.steps.forget()
-        self.grid: list[float] | None = None  # step sizes of the last crossing; None when events cut it
+        self.grid: list[float] | None = None  # steps of the last subsystem step; None when events cut it
         self.hold = False  # stop before events instead of letting them happen
         self.pending = False  # an event is due where the path stands
 
@@ -120,7 +120,7 @@ class Trajectory:
 
     # -- internal steps ----------------------------------------------------------------------------------------
 
-    def cross(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
+    def advance(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
         """To `t1`; leaves the model at the point there."""
         t0, count, state_events = self.t, 0, 0
         self.grid = []
@@ -139,7 +139,7 @@ class Trajectory:
             self._turn_stiff(count)
         self._model.set_point(t1, self.x, u.end)
 
-    def cross_to_event(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
+    def advance_to_event(self, t1: float, u: InputSignal, observer: Observer | None = None) -> None:
         """To `t1`, or to the first event before it, which is `pending` then; leaves the model at the point there."""
         count = 0
         self.grid, self.hold, self.pending = [], True, False
@@ -183,15 +183,15 @@ class Trajectory:
         if not np.isfinite(x_new).all():
             k = int(np.flatnonzero(~np.isfinite(x_new))[0])
             raise NonFiniteError(f"state {k} became {x_new[k]} before t = {t_new:.9g}")
-        crossed = self._crossed(t, t_new, x, x_new, inside, u) if self._model.n_indicators else None
-        if crossed is not None:
-            t_new, x_new = crossed, x_new if crossed == t_new else inside(crossed)
+        event_time = self._find_event(t, t_new, x, x_new, inside, u) if self._model.n_indicators else None
+        if event_time is not None:
+            t_new, x_new = event_time, x_new if event_time == t_new else inside(event_time)
         if observer is not None:
             observer(t, t_new, x, inside)
         if self.grid is not None:
-            self.grid.append(t_new - t)
+            self.grid.append(t_new - t if self.steps.moved else t - t_new)
         self.t, self.x = t_new, x_new
-        if crossed is not None:
+        if event_time is not None:
             self._due(u)
             return 1
         wanted = False
@@ -218,7 +218,7 @@ class Trajectory:
         z = self._model.indicators(self.t, self.x, u)
         return bool((left(self.signs, z) & (np.abs(z) > self._zero)).any())  # just after an event, or about to have one
 
-    def _crossed(self, t: float, t1: float, x: Vector, x1: Vector, inside: Inside, u: InputSignal) -> float | None:
+    def _find_event(self, t: float, t1: float, x: Vector, x1: Vector, inside: Inside, u: InputSignal) -> float | None:
         """Where an indicator first changes its domain in this step."""
         f, f1, h = self._model.slope(t, x, u(t)), self._model.slope(t1, x1, u(t1)), t1 - t
 

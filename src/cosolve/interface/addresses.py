@@ -52,7 +52,27 @@ class Addresses:
         self._fed: dict[tuple[str, int], str] = {}  # by subsystem and entry of its inputs
 
     def port(self, address: str, kind: str, where: str) -> Port:
-        """The port behind `subsystem.port`, or a sentence that says what exists."""
+        """Look up a port.
+
+        Parameters
+        ----------
+        address : str
+            Address of the form "subsystem.port".
+        kind : {"input", "output"}
+            Which kind of port.
+        where : str
+            Name of the calling function, for the message.
+
+        Returns
+        -------
+        Port
+            The port, or an element of a vector port as a scalar port.
+
+        Raises
+        ------
+        SetupError
+            If there is none.
+        """
         if not isinstance(address, str) or "." not in address:
             raise SetupError(f"{where}: {address!r} is not an address of the form 'subsystem.port'")
         name, port = address.split(".", 1)  # names of ports may hold dots
@@ -120,13 +140,20 @@ class Addresses:
         part = self.inputs[name].slice(port)
         return [(name, k) for k in range(part.start, part.stop)]
 
-    def unfed(self) -> list[str]:
-        """Inputs that nothing feeds: whole ports, or the elements that were left out.
+    def unconnected_inputs(self) -> list[str]:
+        """List the inputs that nothing feeds.
 
+        Returns
+        -------
+        list of str
+            Addresses of whole ports, or of elements.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> system = cs.System({"a": cs.Static(lambda t, u: u[0], inputs=["u", ("v", 2)], outputs=["y"])})
         >>> system.set("a.v[0]", 1.0)
-        >>> system.unfed()
+        >>> system.unconnected_inputs()
         ['a.u', 'a.v[1]']
         """
         found = []

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cosolve.errors import SetupError
 from cosolve.interface.changes import Changes
-from cosolve.interface.driving import Drive, Driven
+from cosolve.interface.driven_inputs import Drive, Driven
 from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.port import Port, Ports, split_element
 
@@ -29,9 +29,9 @@ def compile_plan(
     """The plan of a system; refuses inputs that nothing feeds."""
     if not system.subsystems:
         raise SetupError("the system has no subsystems; give System a dict of names and subsystems")
-    for address in system.unfed():
+    for address in system.unconnected_inputs():
         raise SetupError(
-            f"input '{address}' is fed by nothing; connect an output to it, let a law drive it, "
+            f"input '{address}' is not connected; connect an output to it, let a law drive it, "
             f"or hold it with system.set('{address}', value)"
         )
     names = tuple(system.subsystems)
@@ -48,6 +48,7 @@ def compile_plan(
         return np.arange(base + inside.start, base + inside.stop, dtype=np.intp)
 
     y_nominal = np.array([port.nominal for n in names for port in system.outputs[n] for _ in range(port.length)])
+    y_given = np.where(y_nominal == 1.0, 0.0, y_nominal)
     labels: list[str] = []
     nominal: list[float] = []
     unsaid: list[bool] = []
@@ -112,8 +113,8 @@ def compile_plan(
                     join.function,
                     join.jacobian,
                     join.kind in ("equations", "constraint"),
-                    np.array([nominal[m] for m in np.concatenate(rows)]),
-                    np.concatenate([np.zeros(0), *(y_nominal[index] for index, _ in of)]),
+                    np.array([0.0 if unsaid[m] else nominal[m] for m in np.concatenate(rows)]),
+                    np.concatenate([np.zeros(0), *(y_given[index] for index, _ in of)]),
                     join.levels,
                     solve_start=join.solve_start,
                 )

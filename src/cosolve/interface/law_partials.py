@@ -2,11 +2,9 @@
 
 Both are functions of addresses of doubles, so that compiled loops call them whatever the law is. Derivatives of a law
 of single numbers are exact, by compiling it for dual numbers (`jit/duals.py`); where the law does something that has no
-derivative there, or where that is not finite (a root at zero), they are central differences. The readable engine calls
+derivative there, or where that is not finite (a root at zero), they are central differences. The Python engine calls
 the same function, so both engines get the same bits.
 """
-
-# mypy: disable-error-code="no-untyped-def, call-arg, var-annotated"
 
 from __future__ import annotations
 
@@ -64,7 +62,7 @@ def exact_partials(function: Callable[..., Any], takes: Sizes, gives: Sizes) -> 
         return None
     try:
         return _partials(function, takes, gives)[0]
-    except Exception:  # numba's own kinds, many: then it is no law for compiled code, and the readable engine says why
+    except Exception:  # numba's own kinds, many: then it is no law for compiled code, and the Python engine says why
         return None
 
 
@@ -99,7 +97,7 @@ def _given(gives: Sizes) -> list[str]:
 def _compiled(lines: Sequence[str], space: dict[str, Any], kind: Any) -> Any:
     from cosolve.jit import njit
 
-    exec("\n".join(lines), space)
+    exec("\n".join(lines), space)  # noqa: S102  text that is written above
     return njit(kind)(space["made"])
 
 
@@ -116,7 +114,7 @@ def _compile_law(function: Callable[..., Any], takes: Sizes, gives: Sizes) -> An
     for k, size in enumerate(gives):
         if size is not None:
             sizes["given" if len(gives) == 1 else f"given[{k}]"] = size
-    for value, size in sizes.items():  # nobody looks whether a place in an array is there
+    for value, size in sizes.items():  # the index of an array is not checked
         lines += [f"    if len({value}) != {size}:", "        raise ValueError('another number of values')"]
     lines += [f"    put_double_at(values, {at}, {value})" for at, value in enumerate(_given(gives))]
     space: dict[str, Any] = {"carray": carray, "function": function}
@@ -158,7 +156,7 @@ def _compile_differences(law: Any, reads: int, rows: int) -> Any:
 
     increment = TWO_SIDED
 
-    def partials(arguments, nominal, values, slopes):
+    def partials(arguments: int, nominal: int, values: int, slopes: int) -> int:
         other = values + 8 * rows
         for k in range(reads):
             x = double_at(arguments, k)

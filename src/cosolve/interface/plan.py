@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Index, Matrix, Vector, all_finite, real_array
+from cosolve.basics.arrays import FEW, Index, Matrix, Vector, all_finite, real_array
 from cosolve.basics.differences import TWO_SIDED, central_differences
+from cosolve.basics.scale import sizes_at
 from cosolve.basics.wording import raised, shortened
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.interface.changes import Changes
 from cosolve.interface.constraint import Combination, Levels
-from cosolve.interface.driving import Driven
+from cosolve.interface.driven_inputs import Driven
 from cosolve.interface.law_partials import exact_partials
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Ports
@@ -45,8 +46,8 @@ class Block:
     function: Callable[..., Any]
     jacobian: Callable[..., Any] | None
     implicit: bool  # False: z = f(y); True: f(z, y) = 0
-    z_nominal: Vector  # magnitudes that count as one, of its unknowns and of its arguments
-    y_nominal: Vector
+    z_size: Vector  # nominal values that were given for its unknowns and its arguments; 0: none was
+    y_size: Vector
     levels: Levels | None = None  # a constraint, and how its levels are combined
     combination: Combination | None = None
     solve_start: bool = True  # whether its unknowns are solved for at the start
@@ -110,8 +111,13 @@ class Block:
         except Exception as error:
             raise SubsystemError(f"{what}{self.label} failed: {raised(error)}") from error
 
-    def partials(self, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Any]:
-        """Derivatives of the function's value by its unknowns and by its arguments (sparse where the user says so)."""
+    def partials(
+        self, z_rows: Vector, y_read: Vector, z_seen: Vector | None = None, y_seen: Vector | None = None
+    ) -> tuple[Matrix, Any]:
+        """Derivatives of the function's value by its unknowns and by its arguments (sparse where the user says so).
+
+        `z_seen` and `y_seen` are how large these have been so far.
+        """
         if self.jacobian is not None and not self.implicit:
             given = self._guarded("the Jacobian of ", self.jacobian, *self._arguments(y_read))
             if hasattr(given, "tocoo") and given.shape == (len(z_rows), len(y_read)):
@@ -126,20 +132,22 @@ class Block:
                     "finite numbers: values by arguments"
                 )
             return np.zeros((len(z_rows), 0)), by_y
+        y_size = sizes_at(y_read, self.y_size, y_seen)
         if self.levels is not None:
-            return self._constraint_partials(self.levels, z_rows, y_read)
+            return self._constraint_partials(self.levels, z_rows, y_read, y_size)
         if not self.implicit:
-            return np.zeros((len(z_rows), 0)), self._law_partials(z_rows, y_read)
-        by_y = central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
-        return central_differences(lambda z: self.call(z, y_read), z_rows, self.z_nominal), by_y
+            return np.zeros((len(z_rows), 0)), self._law_partials(z_rows, y_read, y_size)
+        by_y = central_differences(lambda y: self.call(z_rows, y), y_read, y_size)
+        z_size = sizes_at(z_rows, self.z_size, z_seen)
+        return central_differences(lambda z: self.call(z, y_read), z_rows, z_size), by_y
 
-    def _law_partials(self, z_rows: Vector, y_read: Vector) -> Matrix:
+    def _law_partials(self, z_rows: Vector, y_read: Vector, y_size: Vector) -> Matrix:
         """Exact where the law is jitted."""
-        partials = exact_partials(self.function, self.takes, self.gives)
+        partials = self._exact_partials
         if partials is None:
-            return central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
+            return central_differences(lambda y: self.call(z_rows, y), y_read, y_size)
         arguments, slopes = np.array(y_read, dtype=np.float64), np.empty((len(y_read), len(z_rows)))
-        memory = arguments, self.y_nominal, np.empty(2 * len(z_rows)), slopes
+        memory = arguments, y_size, np.empty(2 * len(z_rows)), slopes
         self._guarded("a derivative of ", partials, *(array.ctypes.data for array in memory))
         if not all_finite(slopes.ravel()):
             given = np.array2string(y_read, threshold=8)
@@ -148,6 +156,10 @@ class Block:
                 "check its formula there, or take a smaller step if values grew before"
             )
         return slopes.T
+
+    @cached_property
+    def _exact_partials(self) -> Any:
+        return exact_partials(self.function, self.takes, self.gives)
 
     @cached_property
     def takes(self) -> tuple[int | None, ...]:
@@ -159,14 +171,16 @@ class Block:
         """And of its values."""
         return tuple(port.size for port in self.row_ports)
 
-    def _constraint_partials(self, levels: Levels, z_rows: Vector, y_read: Vector) -> tuple[Matrix, Matrix]:
+    def _constraint_partials(
+        self, levels: Levels, z_rows: Vector, y_read: Vector, y_size: Vector
+    ) -> tuple[Matrix, Matrix]:
         combination = self.combination or Combination()
         by_z = np.zeros((len(z_rows), len(z_rows)))
         if levels.corrections and not combination.corrected:  # mu = 0
             by_z[levels.count :, levels.count :] = np.eye(levels.corrections)
         by_y = self._guarded("", levels.row_jacobian, combination, len(y_read), *self._arguments(y_read))
         if by_y is None:
-            by_y = central_differences(lambda y: self.call(z_rows, y), y_read, self.y_nominal)
+            by_y = central_differences(lambda y: self.call(z_rows, y), y_read, y_size)
         return by_z, by_y
 
     @cached_property
@@ -213,19 +227,25 @@ class Plan:
     y_owner: Index  # n_y: subsystem that owns each output
     driven: tuple[Driven, ...] = ()  # inputs that functions of time or tables drive; their offsets follow the time
     changes: Changes = field(default_factory=Changes)  # parameters that change at macro points
-    #: variables to whose ports nobody gave a nominal value
+    #: variables whose ports have no nominal value
     z_open: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     _reads: tuple[Index, ...] = field(default=())
 
-    @property
+    @cached_property
     def n_subsystems(self) -> int:
         """Number of subsystems."""
         return len(self.subsystems)
 
-    @property
+    @cached_property
     def explicit(self) -> bool:
         """True when every coupling variable is an explicit function of outputs."""
         return not any(block.implicit for block in self.blocks)
+
+    @cached_property
+    def y_given(self) -> Vector:
+        """Nominal values that were given for outputs; 0 where none was."""
+        listed = [port for ports in self.output_ports for port in ports for _ in range(port.length)]
+        return np.array([0.0 if port.nominal == 1.0 else port.nominal for port in listed])
 
     @cached_property
     def u_driven(self) -> Index:
@@ -249,8 +269,13 @@ class Plan:
     def by_variables(self, i: int, by_input: Matrix) -> Matrix:
         """Derivatives by the coupling variables that subsystem `i` reads, of such by its inputs; added up in order."""
         fed, columns, factors = self._fed_inputs[i]
-        by_z = np.zeros((*by_input.shape[:-1], len(self.reads(i))))
-        np.add.at(np.moveaxis(by_z, -1, 0), columns, np.moveaxis(by_input[..., fed] * factors, -1, 0))
+        if len(fed) <= FEW:  # the same sums, without the machinery
+            few = np.zeros((*by_input.shape[:-1], len(self._reads[i])))
+            for k, column in enumerate(columns.tolist()):
+                few[..., column] += by_input[..., fed[k]] * factors[k]
+            return few
+        by_z, last_first = np.zeros((*by_input.shape[:-1], len(self._reads[i]))), (-1, *range(by_input.ndim - 1))
+        np.add.at(by_z.transpose(last_first), columns, (by_input[..., fed] * factors).transpose(last_first))
         return by_z
 
     @cached_property
@@ -306,14 +331,20 @@ class Plan:
             r[block.rows] = value if block.implicit else z[block.rows] - value
         return r
 
-    def partials(self, z: Vector, y: Vector) -> tuple[list[_Entries], list[_Entries]]:
-        """Non-zero blocks of `dr/dz` and `dr/dy` as (rows, columns, dense values)."""
+    def partials(
+        self, z: Vector, y: Vector, seen: tuple[Vector, Vector] | None = None
+    ) -> tuple[list[_Entries], list[_Entries]]:
+        """Non-zero blocks of `dr/dz` and `dr/dy` as (rows, columns, dense values).
+
+        `seen` are how large coupling variables and outputs have been so far.
+        """
         ones = np.ones(len(self.copy_rows))
         by_z: list[_Entries] = [(self.copy_rows, self.copy_rows, ones)]
         by_y: list[_Entries] = [(self.copy_rows, self.copy_from, -ones)]
         for block in self.blocks:
             index = block.y_index
-            dz, dy = block.partials(z[block.rows], y[index])
+            sizes = () if seen is None else (seen[0][block.rows], seen[1][index])
+            dz, dy = block.partials(z[block.rows], y[index], *sizes)
             if block.implicit:
                 by_z.append(_coordinates(block.rows, block.rows, dz))
                 by_y.append(_coordinates(block.rows, index, dy))
@@ -332,6 +363,8 @@ class Plan:
         size[self.copy_rows] += of_y[self.copy_from]
         for block in self.blocks:
             z_rows, y_read = z[block.rows], y[block.y_index]
+            if block.implicit and block.levels is None:  # whose rows are no differences to their unknowns
+                size[block.rows] = 0.0
             if len(y_read) > _FIELD:
                 size[block.rows] += np.abs(block.call(z_rows, y_read))
                 continue
@@ -341,6 +374,20 @@ class Plan:
                 size[block.rows] += np.abs(by_z) @ np.abs(z_rows)
         rounded: Vector = np.finfo(np.float64).eps * size
         return rounded
+
+    def terms(self, z: Vector, y: Vector, seen: tuple[Vector, Vector]) -> Vector:
+        """What is added up in each row of user equations, for the slopes at `z`, `y` and sizes `seen` of both.
+
+        0 in other rows; constants do not count.
+        """
+        size = np.zeros(self.n_z)
+        for block in self.blocks:
+            if block.implicit and block.levels is None:
+                z_rows, y_read = z[block.rows], y[block.y_index]
+                z_size, y_size = seen[0][block.rows], seen[1][block.y_index]
+                by_z, by_y = block.partials(z_rows, y_read, z_size, y_size)
+                size[block.rows] = abs(by_y) @ y_size + np.abs(by_z) @ z_size
+        return size
 
     def next_knot(self, t: float) -> float:
         """The first time after `t` where a driven input is known not to be smooth."""

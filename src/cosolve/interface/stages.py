@@ -41,18 +41,18 @@ class Stages(Subsystem):
                 setattr(self, name, getattr(inner, name))
         if has_capability(inner, "jacobian"):
             self.jacobian = self._jacobian
-        if has_capability(inner, "compiled crossing"):
+        if has_capability(inner, "compiled step"):
             self.native = self._native
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        """Cross both parts of the step."""
+        """Advance over both parts of the step."""
         values, c = u.coefficients[0], self.c
         first, second = parts(c, values[: self._width], values[self._width :])
         middle = t0 + c * u.H
         try:
             inside = self._packed(self.inner.advance(t0, middle, Polynomial(t0, c * u.H, first)))
         except EndOfSimulation as end:
-            end.outputs = None  # inside the step: it cannot be crossed
+            end.outputs = None  # inside the step: it cannot be advanced
             raise
         try:
             at_end = self.inner.advance(middle, t1, Polynomial(middle, (1.0 - c) * u.H, second))
@@ -66,7 +66,7 @@ class Stages(Subsystem):
         return np.array(self._ports.pack(outputs))
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
-        """Derivatives of the outputs at both points by the inputs at both points, in crossings from the start."""
+        """Derivatives of the outputs at both points by the inputs at both points, in subsystem steps from the start."""
         values, c = u.coefficients[0], self.c
         first, _ = parts(c, values[: self._width], values[self._width :])
         scale = np.array([1.0, 1.0 / c])  # of the whole step, from the first part
@@ -84,7 +84,7 @@ class Stages(Subsystem):
         return np.block(rows)
 
     def _native(self, H: float, degree: int) -> Any:
-        """The compiled crossing of both parts, where the subsystem has one."""
+        """The compiled step of both parts, where the subsystem has one."""
         from cosolve.subsystem.native_stages import stages_native
 
         first, second = self.inner.native(self.c * H, 1), self.inner.native((1.0 - self.c) * H, 1)

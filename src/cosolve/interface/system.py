@@ -16,7 +16,7 @@ from cosolve.errors import SetupError
 from cosolve.interface.addresses import Addresses, Drives
 from cosolve.interface.changes import Change, Changes
 from cosolve.interface.constraint import Levels
-from cosolve.interface.driving import Beyond, Drive, Kind, Table, as_drive, read_csv
+from cosolve.interface.driven_inputs import Beyond, Drive, Kind, Table, as_drive, read_csv
 from cosolve.interface.plan import Plan
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.signatures import refuse_wrong_arguments
@@ -66,13 +66,34 @@ def refuse_no_system(who: str, given: object) -> None:
 
 
 class System(Addresses):
-    """Named subsystems and how they touch.
+    """Named subsystems and how they are coupled.
 
-    `connect` feeds an output to inputs; `law` computes coupling variables from outputs; `equations` and `constraint`
-    state conditions that coupling variables have to meet; `map` carries a field from mesh to mesh; `set` holds or
-    drives an input, `set_from_csv` by measured data, and `at` changes values at a time. Ports are addressed
-    "subsystem.port". `print(system)` lists it all; a notebook draws it.
+    Ports have addresses of the form "subsystem.port". `print(system)` lists all couplings; a notebook draws them.
 
+    Parameters
+    ----------
+    subsystems : mapping of str to Subsystem
+        The subsystems by name. Names hold no dots.
+
+    Raises
+    ------
+    SetupError
+        If a name or a subsystem is refused.
+
+    Notes
+    -----
+    | method | what it does |
+    |---|---|
+    | `connect` | feeds an output to inputs |
+    | `law` | computes inputs from outputs |
+    | `equations` | solves residual equations for unknowns that drive inputs |
+    | `constraint` | holds a condition on positions by multipliers |
+    | `map` | feeds a field to an input on another mesh |
+    | `set`, `set_from_csv` | holds an input at a value, or drives it by a function of time or a table |
+    | `at` | changes constant inputs and parameters at a time |
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> mass = lambda: cs.Linear([[0, 1], [-1, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["f"], outputs=["x"])
     >>> system = cs.System({"one": mass(), "two": mass()})
@@ -96,8 +117,22 @@ class System(Addresses):
     # -- joining ---------------------------------------------------------------------------------------
 
     def connect(self, source: str, *targets: str) -> None:
-        """Feed the output `source` to one or several inputs, each in its own unit.
+        """Feed an output to one or several inputs.
 
+        Parameters
+        ----------
+        source : str
+            Address of the output.
+        *targets : str
+            Addresses of the inputs. Values are converted if both ports have a unit.
+
+        Raises
+        ------
+        SetupError
+            If a port does not exist, sizes or units do not fit, or an input is fed already.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> a = cs.Static(lambda t, u: t, inputs=[], outputs=[cs.Port("y", unit="mm")])
         >>> b = cs.Static(lambda t, u: 2 * u, inputs=[cs.Port("u", unit="m")], outputs=["y"])
@@ -127,8 +162,27 @@ class System(Addresses):
         self._plan = None
 
     def unit_change(self, source: str, target: str) -> tuple[float, float]:
-        """Factor and offset that turn the unit of an output into that of an input; refuses what does not fit.
+        """Return the conversion from the unit of an output to that of an input.
 
+        Parameters
+        ----------
+        source : str
+            Address of the output.
+        target : str
+            Address of the input.
+
+        Returns
+        -------
+        tuple of (float, float)
+            Factor and offset; (1, 0) if a port has no unit.
+
+        Raises
+        ------
+        SetupError
+            If a unit is unknown or the units measure different quantities.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> sensor = cs.Static(lambda t, u: t, inputs=[], outputs=[cs.Port("T", unit="degC")])
         >>> heater = cs.Static(lambda t, u: u, inputs=[cs.Port("T", unit="K")], outputs=["q"])
@@ -159,15 +213,37 @@ class System(Addresses):
         jacobian: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> None:
-        """Compute inputs from outputs: `function(*values of the outputs) -> one value per input, in that order`.
+        """Compute inputs from outputs by an explicit function.
 
-        Scalar ports arrive and are returned as plain floats; a single input takes a plain value. With a dict
-        `{input: factor}` the law has *one* value that drives all these inputs, each times its factor: a force and
-        its reaction are one coupling variable, `{"one.f": 1, "two.f": -1}`. `name` gives that variable a name in the
-        result. `jacobian(*values)` may return the derivative of the value(s) by all arguments, as a matrix (flat, or
-        scipy-sparse for fields).
+        Parameters
+        ----------
+        inputs : str, sequence of str or mapping
+            Inputs that the function computes, one value each. A mapping `{input: factor}` has *one* value that drives
+            all its inputs, each times its factor: a force and its reaction, `{"one.f": 1, "two.f": -1}`, are one
+            coupling variable.
+        function : callable
+            `function(*outputs)` returns one value per input, in that order. Scalar ports are plain floats, a single
+            input takes a plain value. Functions jitted by numba and C functions of doubles (`ctypes`, or numba's
+            `cfunc`) run in the compiled loop.
+        of : str or sequence of str
+            Addresses of the outputs that are its arguments.
+        jacobian : callable or None, default None
+            `jacobian(*outputs)` returns the derivatives of the values by all arguments, as a matrix: flat, or sparse
+            for fields. None takes difference quotients.
+        name : str or None, default None
+            Name of the coupling variable in the result; only with a mapping. None is its first input.
 
-        Functions jitted by numba, and C functions of doubles (`ctypes`, or numba's `cfunc`), run in the compiled loop.
+        Raises
+        ------
+        SetupError
+            If a port does not exist, an argument does not fit, or an input is fed already.
+
+        Examples
+        --------
+        >>> import cosolve as cs
+        >>> mass = lambda: cs.Linear([[0, 1], [-1, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["f"], outputs=["x"])
+        >>> system = cs.System({"one": mass(), "two": mass()})
+        >>> system.law({"one.f": 1, "two.f": -1}, lambda x1, x2: 5 * (x2 - x1), of=["one.x", "two.x"])
         """
         function = getattr(function, "ctypes", function)  # of a cfunc: the machine code, not the Python function
         of = as_list("law", "of", of)
@@ -193,10 +269,25 @@ class System(Addresses):
         self._plan = None
 
     def map(self, source: str, target: str, mapping: FieldMapping, kind: str = "consistent") -> None:
-        """Feed a field to an input on another mesh: `"consistent"` for displacements, `"conservative"` for loads.
+        """Feed a field to an input on another mesh.
 
+        Parameters
+        ----------
+        source : str
+            Address of the output, a vector with one value per node and component.
+        target : str
+            Address of the input.
+        mapping : FieldMapping
+            The mapping between the meshes.
+        kind : {"consistent", "conservative"}, default "consistent"
+            "consistent" keeps constant fields (displacements), "conservative" keeps sums (loads) and uses the
+            transposed mapping.
+
+        Examples
+        --------
         >>> import cosolve as cs
-        >>> mapping = cs.barycentric(cs.Mesh.line([0.0, 1.0, 2.0]), cs.Mesh.line([0.0, 0.5, 1.5, 2.0]))
+        >>> line = cs.mapping.Mesh.line
+        >>> mapping = cs.mapping.barycentric(line([0.0, 1.0, 2.0]), line([0.0, 0.5, 1.5, 2.0]))
         >>> wing = cs.Static(lambda t, f: -f, inputs=[("f", 3)], outputs=[("u", 3)])
         >>> air = cs.Static(lambda t, u: 1 + 0.1 * u, inputs=[("u", 4)], outputs=[("f", 4)])
         >>> system = cs.System({"wing": wing, "air": air})
@@ -214,15 +305,29 @@ class System(Addresses):
         initial: Mapping[str, Any] | None = None,
         solve_start: bool = True,
     ) -> None:
-        """The general form: unknowns that drive inputs, and residual equations that determine them.
+        """Determine unknowns that drive inputs by residual equations.
 
-        `unknowns` maps a name to the inputs it drives (a name, a list, or `{input: factor}`);
-        `residual(*unknown values, *output values)` returns as many numbers as there are unknowns, zero when solved.
-        At the start the unknowns are solved for, from `initial` (or 0) to the solution near it; those that the outputs
-        at that instant do not determine keep it, and `check` names them (docs/theory.md, Start-up). That evaluates all
-        outputs with direct feed-through twice per unknown and iteration; `solve_start=False` spares it, for costly
-        solvers or to see an iteration begin at `initial`.
+        Parameters
+        ----------
+        unknowns : mapping
+            Name of each unknown and the inputs it drives: an address, a list, or `{input: factor}`.
+        residual : callable
+            `residual(*unknowns, *outputs)` returns as many numbers as there are unknowns, zero at the solution.
+        of : str or sequence of str
+            Addresses of the outputs that are its last arguments.
+        initial : mapping or None, default None
+            First guesses by name; 0 where none is given.
+        solve_start : bool, default True
+            Solve for the unknowns at the start of the run. Those that the outputs then do not determine keep `initial`.
+            It evaluates all outputs with direct feedthrough twice per unknown and iteration; False skips it.
 
+        Raises
+        ------
+        SetupError
+            If a port does not exist, an argument does not fit, or an input is fed already.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> mass = lambda: cs.Linear([[0, 1], [0, 0]], [[0], [1]], [[1, 0], [0, 1]], x0=[0, 1],
         ...                          inputs=["f"], outputs=["x", "v"])
@@ -243,15 +348,37 @@ class System(Addresses):
         jacobian: Callable[..., Any] | None = None,
         initial: Mapping[str, Any] | None = None,
     ) -> None:
-        """A rigid joint: multipliers that drive inputs so that a condition on positions holds.
+        """Hold a condition on positions by multipliers (a rigid joint).
 
-        `levels(*outputs)` returns the condition and its time derivatives, `(g, g')` or `(g, g', g'')`, each with as
-        many numbers as there are multipliers. `correction` names unknowns, one per multiplier, that drive inputs of the
-        *position* equations (`x' = v + mu`); the stabilised index-2 method needs them, the others hold them at
-        zero. How the levels determine the multipliers is chosen by the method: `SemiImplicit(constraints=Baumgarte())`.
-        `jacobian(*outputs)` may return the derivatives, shape `(levels, multipliers, numbers in outputs)`. Multipliers
-        start at `initial`, or where `g'' = 0` holds.
+        Parameters
+        ----------
+        multipliers : mapping
+            Name of each multiplier and the inputs it drives: an address, a list, or `{input: factor}`.
+        levels : callable
+            `levels(*outputs)` returns the condition and its time derivatives, `(g, g')` or `(g, g', g'')`, each with as
+            many numbers as there are multipliers.
+        of : str or sequence of str
+            Addresses of the outputs that are its arguments.
+        correction : mapping or None, default None
+            Unknowns, one per multiplier, that drive inputs of the *position* equations, `x' = v + mu`.
+            `StabilisedIndex2` needs them; other treatments hold them at zero.
+        jacobian : callable or None, default None
+            `jacobian(*outputs)` returns the derivatives, shape (levels, multipliers, values of the outputs). None takes
+            difference quotients.
+        initial : mapping or None, default None
+            Initial multipliers by name. Without them they start where `g'' = 0` holds.
 
+        Raises
+        ------
+        SetupError
+            If a port does not exist, an argument does not fit, or an input is fed already.
+
+        Notes
+        -----
+        The method chooses how the levels determine the multipliers, as in `SemiImplicit(constraints=Baumgarte())`.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> mass = lambda c: cs.Linear([[0, 1], [-c, -1]], [[0, 1], [1, 0]], [[1, 0], [0, 1], [-c, -1]],
         ...                            [[0, 0], [0, 0], [1, 0]],
@@ -319,11 +446,27 @@ class System(Addresses):
         return tuple(variables), tuple(of)
 
     def set(self, target: str, value: npt.ArrayLike | Callable[[float], Any] | Drive) -> None:
-        """Hold an input at a constant value, or drive it by a function of time or a `Table`.
+        """Hold an input at a constant value, or drive it by a function of time or a table.
 
-        Driven inputs are known at every instant, so subsystems see them exactly inside the macro step, whatever the
-        method and its degree. At a jump a step begins with the value after it and ends with the value before it.
+        Parameters
+        ----------
+        target : str
+            Address of the input, or of an element as in "a.u[2]".
+        value : array_like, callable or Table
+            A number or one per entry, `value(t)`, or a table. A later call replaces it.
 
+        Raises
+        ------
+        SetupError
+            If the input does not exist, is coupled already, or takes another number of values.
+
+        Notes
+        -----
+        Driven inputs are known at every time, so subsystems get them without extrapolation, whatever the method and its
+        degree. At a jump a step starts with the value after it and ends with the value before it.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
         >>> system = cs.System({"tank": tank})
@@ -379,12 +522,28 @@ class System(Addresses):
                     self._constants[f"{other}[{k}]"] = values[k : k + 1]
 
     def at(self, t: float, values: Mapping[str, Any]) -> None:
-        """Give constant inputs and parameters of subsystems new values from the time `t` on: `{"a.k": 3.0}`.
+        """Change constant inputs and parameters at a time.
 
-        An input that `set` holds at a number jumps exactly at `t`. A parameter (of a subsystem with `set_parameters`,
-        such as a tunable one of an FMU) changes at a macro point: a fixed macro step has to have one at `t`, step
-        controls end a step there. Every run begins with the values from before the first change.
+        Parameters
+        ----------
+        t : float
+            Time in seconds from which the new values hold.
+        values : mapping
+            New values by address, as in `{"a.k": 3.0}`: inputs that `set` holds at a number, or parameters of
+            subsystems with `set_parameters`, such as tunable ones of FMUs.
 
+        Raises
+        ------
+        SetupError
+            If an address names neither.
+
+        Notes
+        -----
+        An input jumps exactly at `t`. A parameter changes at a macro point: a fixed macro step must have one at `t`;
+        step-size control ends a step there. Every run starts with the values from before the first change.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
         >>> system = cs.System({"tank": tank})
@@ -424,7 +583,7 @@ class System(Addresses):
                 f"at: '{address}' is no input, and '{name}' ({type(subsystem).__name__}) has no parameters that change "
                 "during a run; define set_parameters(values) there, or let an input stand for it"
             )
-        variables = getattr(getattr(subsystem, "description", None), "variables", None)
+        variables = subsystem.known_variables
         if variables is not None:
             if key not in variables:
                 raise SetupError(
@@ -456,10 +615,23 @@ class System(Addresses):
         kind: Kind = "linear",
         beyond: Beyond = "hold",
     ) -> None:
-        r"""Drive inputs by columns of a CSV file with a line of names: `{input: column}`.
+        r"""Drive inputs by columns of a CSV file with a line of names.
 
-        Without `columns` every column drives the input of its name, `a.u`. Time is the first column unless named.
+        Parameters
+        ----------
+        path : str or Path
+            The file. Columns are separated by commas, semicolons or tabs.
+        columns : mapping of str to str or None, default None
+            Address of each input and its column. None: every column drives the input of its name, as in "a.u".
+        time : str or None, default None
+            Column with the times in seconds. None: the first one.
+        kind : {"linear", "step", "cubic"}, default "linear"
+            Interpolation, see `Table`.
+        beyond : {"hold", "error"}, default "hold"
+            Values outside the times, see `Table`.
 
+        Examples
+        --------
         >>> import cosolve as cs, tempfile
         >>> tank = cs.Ode(lambda t, x, u: u, lambda t, x, u: x, x0=[0.0], inputs=["q"], outputs=["h"])
         >>> system = cs.System({"tank": tank})
@@ -478,13 +650,22 @@ class System(Addresses):
         for target, column in columns.items():
             self.set(target, Table.read(path, column, time=time, kind=kind, beyond=beyond))
 
-    def copied(self) -> System:
-        """The same subsystems, joined in the same way; what is joined or set on the copy leaves this one alone.
+    def copy(self) -> System:
+        """Return a system with the same subsystems and couplings.
 
+        The subsystems are shared; couplings added to the copy do not change this system.
+
+        Returns
+        -------
+        System
+            The copy.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> system = cs.System({"a": cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])})
-        >>> system.copied().set("a.u", 1.0)
-        >>> system.unfed()
+        >>> system.copy().set("a.u", 1.0)
+        >>> system.unconnected_inputs()
         ['a.u']
         """
         twin = System(self.subsystems)
@@ -498,7 +679,18 @@ class System(Addresses):
     # -- compiling -------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
-        """The compiled system; refuses inputs that nothing feeds."""
+        """Return the compiled system.
+
+        Returns
+        -------
+        Plan
+            What runs are made from.
+
+        Raises
+        ------
+        SetupError
+            If an input is not fed.
+        """
         if self._plan is None:
             from cosolve.interface.compiling import compile_plan
 

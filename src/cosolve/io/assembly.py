@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix
+from cosolve.basics.imports import call, import_callable
+from cosolve.basics.placement import refuse_bad_placement
 from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError
 from cosolve.interface import System
-from cosolve.interface.driving import Table
-from cosolve.io.imports import call, import_callable
+from cosolve.interface.driven_inputs import Table
 from cosolve.io.schema import EquationsTable, InputTable, LawTable, PartsTable, SystemTable
 from cosolve.io.subsystems import inner_files, subsystem
 from cosolve.io.toml_text import TomlFile, Where
-from cosolve.process.placement import refuse_bad_placement
+from cosolve.io.unconnected import hold_unconnected
 from cosolve.subsystem import Subsystem
 
 if TYPE_CHECKING:
@@ -37,15 +38,18 @@ def built_here(sources: Mapping[str, Callable[[], Subsystem]], ranks: Mapping[st
     return {name: source() for name, source in sources.items()}
 
 
-def whole_system(file: TomlFile, described: SystemTable, build: Builder = built_here) -> System:
-    """The system of a file; every input has to be fed."""
+def whole_system(file: TomlFile, described: SystemTable, build: Builder, complete: bool) -> System:
+    """The system of a file; where it has to be `complete`, every input has to be fed, else such inputs are held."""
     with file.at(("simulation",), "ranks"):
         refuse_bad_placement(described.subsystems, described.simulation.ranks)
     system = open_system(file, described, build=build, ranks=described.simulation.ranks)
     for n, change in enumerate(described.changes):
         with file.at(("changes", n)):
             system.at(change.t, change.set)
-    _refuse_unfed(file, system)
+    if complete:
+        _refuse_unconnected(file, system)
+    else:
+        hold_unconnected(system)
     return system
 
 
@@ -56,7 +60,7 @@ def open_system(
     build: Builder = built_here,
     ranks: Mapping[str, int] = MappingProxyType({}),
 ) -> System:
-    """The system of the tables below `above`; inputs may be left open, for somebody outside to feed."""
+    """The system of the tables below `above`; inputs may be left open, to be connected outside."""
     sources = {
         name: partial(subsystem, file, (*above, "subsystems", name), table, open_system)
         for name, table in described.subsystems.items()
@@ -131,14 +135,14 @@ def _found(table: str, folder: Path) -> Path:
     return path if path.exists() else Path(table)
 
 
-def _refuse_unfed(file: TomlFile, system: System) -> None:
-    for address in system.unfed():
+def _refuse_unconnected(file: TomlFile, system: System) -> None:
+    for address in system.unconnected_inputs():
         name, port = address.split(".", 1)
         key = address if fullmatch(r"[\w-]+", port, ASCII) else f'"{address}"'
         raise file.refuse(
             ("subsystems", name),
-            f"the input '{address}' is fed by nothing; let a connection or a law drive it, or hold it: "
-            f"[constants] {key} = 0.0",
+            f"the input '{address}' is not connected; let a connection or a law drive it, or hold it: "
+            f"[constants] {key} = 0.0, or cosolve run --input {address}=0.0",
         )
 
 

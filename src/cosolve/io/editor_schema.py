@@ -6,28 +6,27 @@ they stand for (`named.py`).
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Mapping
-from typing import Any, get_type_hints
+from typing import Any
 
 from pydantic import PydanticSchemaGenerationError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
+from cosolve.basics.registry import usable
 from cosolve.corrector import Corrector
-from cosolve.io.named import STARTUPS
-from cosolve.io.schema import KINDS, FactoryTable, FmuTable, SystemTable, Table
+from cosolve.io.kinds import table_of
+from cosolve.io.schema import FactoryTable, FmuTable, InnerTable, SystemTable, Table
 from cosolve.method import ConstraintTreatment
-from cosolve.method.named import CORRECTORS, METHODS, TREATMENTS
+from cosolve.method.named import hints_of, is_function, named_parameters
 from cosolve.stepsize import Adaptive
 
-#: What is named in files, and the classes that there are of it.
-_NAMED: dict[str, Mapping[str, type]] = {
-    "method": METHODS,
-    "startup": STARTUPS,
-    "corrector": CORRECTORS,
-    "treatment": TREATMENTS,
-}
+#: What is named in files, and the group of the registry that it belongs to.
+_NAMED = {"method": "methods", "startup": "startups", "corrector": "correctors", "treatment": "treatments"}
+#: Keys of subsystems whose values are names, and the groups of these.
+_REGISTERED = {"kind": "subsystems", "adapter": "adapters"}
+#: A class or function of the user's own.
+_ADDRESS = {"type": "string", "pattern": r"^[\w.]+:[A-Za-z_][\w.]*(:[0-9]+)?$"}
 
 
 def editor_schema() -> dict[str, Any]:
@@ -39,12 +38,15 @@ def editor_schema() -> dict[str, Any]:
     """
     schema = SystemTable.model_json_schema()
     tables = schema["$defs"]
-    forms: list[type[Table]] = [FactoryTable, FmuTable, *KINDS.values()]
-    for form in forms:
+    forms: dict[str, type[Table]] = {form.__name__: form for form in (FactoryTable, FmuTable, InnerTable)}
+    for key, group in _REGISTERED.items():
+        forms |= {f"{key}-{name}": table_of(key, name, factory) for name, factory in usable(group).items()}
+    for name, form in forms.items():
         made = form.model_json_schema()
         tables |= made.pop("$defs", {})
-        tables[form.__name__] = made
-    subsystem = {"anyOf": [_named(form.__name__) for form in forms]}
+        tables[name] = made
+    own = {"type": "object", "anyOf": [{"properties": {key: _ADDRESS}, "required": [key]} for key in _REGISTERED]}
+    subsystem = {"anyOf": [*map(_named, forms), own]}
     for table in (schema, *tables.values()):
         keys = table.get("properties", {})
         if "subsystems" in keys:
@@ -53,8 +55,8 @@ def editor_schema() -> dict[str, Any]:
             keys["method"] = _named("method")
             keys["startup"] = _named("startup")
             keys["step"] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _options(Adaptive)]}
-    for what, classes in _NAMED.items():
-        tables[what] = {"anyOf": _forms(classes, short=what == "method")}
+    for what, group in _NAMED.items():
+        tables[what] = {"anyOf": _forms(usable(group), short=what == "method")}
     _without_titles(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -72,16 +74,17 @@ def _forms(classes: Mapping[str, type], *, short: bool = False) -> list[Any]:
     spellings = sorted({*classes, *(cls.__name__ for cls in classes.values())})
     texts: list[Any] = [{"enum": [*spellings, *(["auto"] if short else [])]}]
     if short:
-        texts.append({"type": "string", "pattern": f"^({'|'.join(spellings)}):[0-9]+$"})
-    return texts + [_options(cls, name) for name, cls in classes.items()]
+        texts.append({"type": "string", "pattern": f"^({'|'.join(spellings)})(:[0-9a-z]+|[(].*[)])$"})
+    own = {"type": "object", "properties": {"name": _ADDRESS}, "required": ["name"]}
+    return [*texts, _ADDRESS, *(_options(cls, name) for name, cls in classes.items()), own]
 
 
 def _options(cls: type, name: str | None = None) -> dict[str, Any]:
     """A table of what a class takes, with its name where there is a choice."""
-    hints = get_type_hints(cls if dataclasses.is_dataclass(cls) else cls.__init__)  # type: ignore[misc]
-    parameters = inspect.signature(cls).parameters
-    keys = {option: _value(hints.get(option, Any)) for option in parameters}
-    needed = [option for option, parameter in parameters.items() if parameter.default is parameter.empty]
+    hints, parameters = hints_of(cls), inspect.signature(cls).parameters
+    known = named_parameters(inspect.signature(cls))
+    keys = {option: _value(hints.get(option, Any)) for option in known}
+    needed = [option for option in known if parameters[option].default is inspect.Parameter.empty]
     if name is not None:
         keys = {"name": {"enum": [name, cls.__name__]}, **keys}
         needed = ["name", *needed]
@@ -96,7 +99,7 @@ def _value(hint: Any) -> dict[str, Any]:
         return _named("corrector")
     if hint == ConstraintTreatment | None:
         return _named("treatment")
-    if getattr(hint, "__name__", "") == "Callable":
+    if is_function(hint):
         return {"type": "string", "description": "module:function"}
     try:
         made = TypeAdapter(hint).json_schema()

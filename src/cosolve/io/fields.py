@@ -15,18 +15,18 @@ from scipy.sparse import csr_array, eye_array, hstack
 
 from cosolve import mapping as mappings
 from cosolve.basics.arrays import Matrix
+from cosolve.basics.imports import call, import_callable, refuse_bad_arguments
 from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError
 from cosolve.interface import System
-from cosolve.io.imports import call, import_callable, refuse_bad_arguments
 from cosolve.io.schema import ConnectionTable, FieldTable, FilterTable, MeshTable, PartsTable, Quantity
 from cosolve.io.toml_text import TomlFile, Where
 from cosolve.mapping import FieldMapping, Mesh, field_to_loads, loads_to_field, read_mesh
-from cosolve.subsystem import Port, Ports, Subsystem, weak_coupling
+from cosolve.subsystem import Port, Ports, Subsystem, relaxed_prediction
 
 
 class Fields:
-    """The meshes of a system by name, and which ports are fields on them; `weak` are subsystems for weak coupling."""
+    """The meshes of a system by name, and which ports are fields on them; those of `weak` have relaxed predictions."""
 
     def __init__(
         self, file: TomlFile, described: PartsTable, subsystems: Mapping[str, Subsystem], above: Where = ()
@@ -52,7 +52,7 @@ class Fields:
         owner, _, inner = target.partition(".")
         port = Ports(subsystems[owner].inputs).find(inner) if owner in subsystems else None
         port = port or Port("u")  # System says what is wrong with the address
-        self.weak[name] = weak_coupling(beta, port.size, unit=port.unit, nominal=port.nominal)
+        self.weak[name] = relaxed_prediction(beta, port.size, unit=port.unit, nominal=port.nominal)
         self._weak_of[n] = name
 
     def look_at(self, system: System) -> None:
@@ -274,7 +274,7 @@ def _mesh(file: TomlFile, name: str, table: MeshTable) -> Mesh:
     if table.factory is not None:
         made = call(table.factory, import_callable(table.factory, file.folder), table.parameters)
         if not isinstance(made, Mesh):
-            raise SetupError(f"'{table.factory}' returned a {type(made).__name__}, not a cosolve.Mesh")
+            raise SetupError(f"'{table.factory}' returned a {type(made).__name__}, not a cosolve.mapping.Mesh")
         return made
     if table.line is not None:
         return Mesh.line(table.line, closed=table.closed, name=name)

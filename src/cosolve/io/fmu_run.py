@@ -13,8 +13,9 @@ from cosolve.fmu.load import load_fmu
 from cosolve.fmu.options import chosen_kind, found_variable
 from cosolve.interface import System
 from cosolve.io.system_file import Description
-from cosolve.io.unfed import hold_unfed
+from cosolve.io.unconnected import hold_unconnected
 from cosolve.method import Jacobi
+from cosolve.options import RunOptions
 
 _STEPS = 500  # where the FMU says nothing
 _RTOL, _ATOL_PER_RTOL = 1e-8, 1e-2  # of the solvers for model exchange, see fmu/model_exchange.py
@@ -29,12 +30,14 @@ def read_fmu(
     tolerance: float | None = None,
     step: float | None = None,
     t_end: float | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Description:
     """A run of one FMU; `values` are parameters, start values and inputs by name.
 
     Start time, end time, step and tolerance come from the FMU's DefaultExperiment unless given; else it runs for one
     second in 500 steps. Inputs are held at their start values. `outputs` may name any variable; an FMU without outputs
-    shows its local real variables. `kind` is "co-simulation" (cs) or "model-exchange" (me).
+    shows its local real variables. `kind` is "co-simulation" (cs) or "model-exchange" (me). `options` are further
+    arguments of `load_fmu`.
 
     >>> read_fmu("missing.fmu")
     Traceback (most recent call last):
@@ -51,23 +54,24 @@ def read_fmu(
         sorted_values[place][name] = value
     if outputs is None and not read.of("output"):
         outputs = [v.name for v in read.of("local") if v.is_float] or None
-    options: dict[str, Any] = {"tolerance": experiment.get("tolerance") if tolerance is None else tolerance}
-    if runs_as == MODEL_EXCHANGE and options["tolerance"] is not None:
-        rtol = min(_RTOL, options["tolerance"]) if tolerance is None else tolerance
-        options |= {"rtol": rtol, "atol": _ATOL_PER_RTOL * rtol}
+    given: dict[str, Any] = {"tolerance": experiment.get("tolerance") if tolerance is None else tolerance}
+    if runs_as == MODEL_EXCHANGE and given["tolerance"] is not None:
+        rtol = min(_RTOL, given["tolerance"]) if tolerance is None else tolerance
+        given |= {"rtol": rtol, "atol": _ATOL_PER_RTOL * rtol}
     subsystem = load_fmu(
         file,
         kind=runs_as,
         parameters=sorted_values["parameter"],
         start={**sorted_values["start"], **sorted_values["input"]},
         outputs=outputs,
-        **options,
+        **given,
+        **(options or {}),
     )
     system = System({re.sub(r"\W", "_", read.name) or "fmu": subsystem})
-    hold_unfed(system)
+    hold_unconnected(system)
     t_start = experiment.get("startTime", 0.0)
     if t_end is None:
         t_end = experiment.get("stopTime", t_start + 1.0)
     if step is None:
         step = experiment.get("stepSize", (t_end - t_start) / _STEPS)
-    return Description(Path(file), system, Jacobi(degree=0), step, t_end, t_start)
+    return Description(Path(file), system, RunOptions(t_end=t_end, method=Jacobi(degree=0), step=step, t_start=t_start))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import Parameter
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -11,9 +12,12 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+
+from cosolve.options import RunOptions, known_options
 
 
 class Table(BaseModel):
@@ -79,33 +83,6 @@ class FmuTable(Table):
     isolated: bool = False
 
 
-class LinearTable(Table):
-    """[subsystems.NAME] with `kind = "linear"`."""
-
-    kind: Literal["linear"]
-    A: Matrix
-    B: Matrix
-    C: Matrix
-    D: Matrix | None = None
-    x0: list[float]
-    inputs: list[str | PortTable]
-    outputs: list[str | PortTable]
-
-
-class PidTable(Table):
-    """[subsystems.NAME] with `kind = "pid"`: a controller, sampled once per macro step."""
-
-    kind: Literal["pid"]
-    K_P: Numbers
-    K_I: Numbers = 0.0
-    K_D: Numbers = 0.0
-    setpoint: Numbers = 0.0
-    u0: Numbers | None = None
-    on_at: float | None = None
-    inputs: list[str | PortTable]
-    outputs: list[str | PortTable]
-
-
 class PlaceTable(Table):
     """A port of a structure: what is put in or measured at some degrees of freedom."""
 
@@ -115,23 +92,6 @@ class PlaceTable(Table):
     factor: float = 1.0
     unit: str = ""
     nominal: float = 1.0
-
-
-class StructureTable(Table):
-    """[subsystems.NAME] with `kind = "structure"`: `M a + D v + K q = load + forces`, by a rule such as trapezoidal."""
-
-    kind: Literal["structure"]
-    M: Matrix | list[float]
-    D: Matrix | None = None
-    K: Matrix
-    load: list[float] | None = None
-    integrator: str
-    inputs: list[PlaceTable]
-    outputs: list[PlaceTable]
-    q0: list[float] | None = None
-    v0: list[float] | None = None
-    a0: list[float] | None = None
-    substeps: Annotated[int, Field(ge=1)] = 1
 
 
 class FilterTable(Table):
@@ -325,32 +285,48 @@ class ChangeTable(Table):
     set: Annotated[dict[str, Any], BeforeValidator(_by_address), Unquoted()]
 
 
+#: How the types of run options stand in files.
+_IN_FILES: dict[str, Any] = {
+    "Adaptive": dict[str, Any],
+    "Keep": int,
+    "Literal": Literal,
+    "MethodLike": str | dict[str, Any],
+    "ObserverLike": str | dict[str, Any],
+    "Pace": float,
+    "Path": str,
+    "Sequence": list,
+    "Startup": str | dict[str, Any],
+}
+
+
+def _with_options(name: str) -> Callable[[type[Table]], Any]:
+    """Add the run options that stand in the table of this name."""
+    fields: dict[str, Any] = {}
+    for known in known_options(RunOptions).values():
+        about, needed = known.about, known.default is Parameter.empty
+        if about.table == name:
+            hint = eval(known.type, _IN_FILES.copy())  # noqa: S307  an annotation of the package
+            if about.least is not None:
+                hint = Annotated[hint, Field(ge=about.least)]
+            default = [] if known.default == () else known.default
+            fields[about.key or known.name] = (hint, ... if needed else default)
+    return lambda base: create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
+
+
+@_with_options("simulation")
 class SimulationTable(Table):
     """[simulation]; what `method` or `step` leave open follows from `rtol`."""
 
-    t_end: float
-    t_start: float = 0.0
-    method: str | dict[str, Any] | None = None
-    step: float | dict[str, Any] | None = None
-    rtol: float | None = None
-    startup: str | dict[str, Any] | None = None
-    workers: Annotated[int, Field(ge=1)] = 1
     ranks: dict[str, Annotated[int, Field(ge=0)]] = {}
-    error_bar: bool | Literal["sure"] = False
-    max_steps: Annotated[int, Field(ge=1)] | None = None
-    stop_at_events: bool = False
 
 
+@_with_options("output")
 class OutputTable(Table):
     """[output]: `file` and the flags that put a CSV, a picture and a report next to it."""
 
-    file: str | None = None
     csv: bool = False
     plot: list[str] = []
     report: bool = False
-    every: Annotated[int, Field(ge=1)] = 1
-    record: list[str] | None = None
-    state_every: int | str | None = None
 
 
 class PartsTable(Table):
@@ -399,12 +375,3 @@ class SystemTable(PartsTable):
     changes: list[ChangeTable] = []
     simulation: SimulationTable
     output: OutputTable = OutputTable()
-
-
-#: The forms of [subsystems.NAME] with a `kind`; the others are told by their keys `factory` and `fmu`.
-KINDS: dict[str, type[Table]] = {
-    "linear": LinearTable,
-    "pid": PidTable,
-    "structure": StructureTable,
-    "system": InnerTable,
-}

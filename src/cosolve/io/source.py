@@ -6,17 +6,22 @@ A run that keeps states writes its source into them, so that `cosolve resume run
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from cosolve.accuracy.auto.choose import tolerance
+from cosolve.basics.wording import shown, suggest
 from cosolve.errors import SetupError
-from cosolve.interface import System
-from cosolve.interface.driving import Table
+from cosolve.interface.driven_inputs import Table
+from cosolve.io import named
+from cosolve.io.file_trust import is_sealed, seal
 from cosolve.io.system_file import Description, load_system
 from cosolve.method.named import as_method
-from cosolve.run.choose import tolerance
+from cosolve.options import RunOptions, known_options
+from cosolve.run.naming import as_observers
+from cosolve.run.pace import Pace
 
 
 def is_fmu(file: Path) -> bool:
@@ -24,76 +29,139 @@ def is_fmu(file: Path) -> bool:
     return file.suffix.lower() == ".fmu" or (file / "modelDescription.xml").is_file()
 
 
-def read_any(file: Path, options: Mapping[str, Any], load: Callable[[Path], Description] = load_system) -> Description:
-    """A system file, an SSP or one FMU as a run; `options` are what is said otherwise than in the file.
+#: Changes that are no run options, or become one only here.
+_OWN = ("method", "degree", "step", "rtol", "startup", "observers", "resume", "save", "meta")
+#: What changes nothing about the model and the solution.
+_NO_CHANGE = ("report", "resume", "save", "save_state", "state_every", "logs")
 
-    Those are `method` (a name), `degree`, `step`, `rtol`, `t_end`, `inputs` (`a.u=2.5` or `a.u=drive.csv:column`); for
-    an FMU also `kind`, `values` (by name), `outputs`, `tolerance`. Others are kept for whoever gave them.
-    `load` reads a system file.
+
+def read_any(file: Path, changes: Mapping[str, Any], load: Callable[..., Description] = load_system) -> Description:
+    """A system file, an SSP or one FMU as a run; `changes` are what is said otherwise than in the file.
+
+    Those are run options with plain values (`method`, `startup` and `observers` are names), `degree`, `inputs`
+    (`a.u=2.5` or `a.u=drive.csv:column`), `values` (by key of a system file, address in an SSP, name in an FMU),
+    `isolated`, `logs` (file and level by FMU); for an FMU also `kind`, `outputs`, `tolerance`. Others are kept. `load`
+    reads a system file.
     """
-    step, t_end = options.get("step"), options.get("t_end")
+    given = {key: value for key, value in changes.items() if value is not None}
+    method, step, rtol, t_end = (given.get(name) for name in ("method", "step", "rtol", "t_end"))
+    inputs = dict(map(_driven, given.get("inputs", [])))
     if is_fmu(file):
         from cosolve.io.fmu_run import read_fmu
 
-        own = {key: options.get(key) for key in ("kind", "values", "outputs", "tolerance")}
-        described = read_fmu(file, step=step, t_end=t_end, **own)
+        own = {key: given.get(key) for key in ("kind", "values", "outputs", "tolerance")}
+        options_of = _fmu_options(given, {file.stem: ""})
+        _refuse_unknown(options_of, file.stem)
+        described = read_fmu(file, step=step, t_end=t_end, options=options_of.get("", {}), **own)
+        (name,) = described.system.subsystems
+        inputs = {u if u.startswith(f"{name}.") else f"{name}.{u}": drive for u, drive in inputs.items()}
     elif file.suffix in (".ssp", ".ssd"):
         from cosolve.io.ssp import read_ssp
 
-        described = read_ssp(file, t_end=t_end)
+        options_of = _fmu_options(given)
+        described = read_ssp(file, t_end=t_end, values=given.get("values"), fmu_options=options_of)
+        _refuse_unknown(options_of, *described.system.subsystems)
     else:
-        described = load(file)
-    method, rtol = options.get("method"), options.get("rtol")
+        values = dict(given.get("values", {}))
+        for name, of_name in _fmu_options(given).items():
+            values |= {f"{name}.options.{key}": each for key, each in of_name.items() if name}
+        for target, drive in inputs.items():
+            if isinstance(drive, float):
+                values[f"constants.{target}"] = drive
+            else:
+                values[f"inputs.{target}"] = {k: each for k, each in drive._asdict().items() if each is not None}
+        described, inputs = load(file, changes=values, isolated=given.get("isolated", False)), {}
+    for target, drive in inputs.items():
+        described.system.set(target, drive if isinstance(drive, float) else Table.read(drive.table, drive.column))
+    files = [Path(drive.table) for drive in inputs.values() if not isinstance(drive, float)]
+    options = described.options
     if rtol is not None or method == "auto":  # what is not given is left open
-        described = replace(described, method=None, step=None, rtol=tolerance(method, step, rtol))
+        options = replace(options, method=None, step=None, rtol=tolerance(method, step, rtol))
     if method is not None and method != "auto":
-        described = replace(described, method=as_method(method))
-    if options.get("degree") is not None:
-        if described.method is None:
+        options = replace(options, method=as_method(method))
+    if "degree" in given:
+        if options.method is None:
             raise SetupError("--degree goes with a method, and this one is to be chosen; write --method jacobi:2")
-        described = replace(described, method=replace(described.method, degree=options["degree"]))
+        options = replace(options, method=replace(as_method(options.method), degree=given["degree"]))
     if step is not None:
-        described = replace(described, step=step)
-    if t_end is not None:
-        described = replace(described, t_end=t_end)
-    for words in options.get("inputs") or []:
-        table = _set_input(described.system, words)
-        described = replace(described, files=(*described.files, *table))
-    return replace(described, options={key: value for key, value in options.items() if value is not None})
+        options = replace(options, step=step)
+    if "startup" in given:
+        options = replace(options, startup=named.startup(given["startup"]))
+    if "observers" in given:
+        options = replace(options, observers=[*options.observers, *as_observers(given["observers"])])
+    names = known_options(RunOptions).keys() - set(_OWN)
+    options = replace(options, **{name: value for name, value in given.items() if name in names})
+    if changed := {key: value for key, value in given.items() if value and key not in _NO_CHANGE}:
+        options = replace(options, meta={"changes": changed})
+    files = [*described.files, *files]
+    return replace(described, options=options, files=tuple(files), changes=given)
 
 
-def _set_input(system: System, words: str) -> Sequence[Path]:
-    """`a.u=2.5` or `a.u=drive.csv:column`; the file that was read."""
+def _refuse_unknown(options_of: Mapping[str, object], *known: str) -> None:
+    for name in options_of:
+        if name and name not in known:
+            raise SetupError(f"--log {name}: there is no FMU of that name; {suggest(name, known)}")
+
+
+class _Column(NamedTuple):
+    """A column of a file that drives an input; None where there is only one."""
+
+    table: str
+    column: str | None
+
+
+def _driven(words: str) -> tuple[str, float | _Column]:
+    """`a.u=2.5` or `a.u=drive.csv:column`: the input, and what drives it.
+
+    >>> _driven("a.u=2.5")
+    ('a.u', 2.5)
+    """
     target, equals, given = words.partition("=")
     if not equals or not given:
         raise SetupError(f"--input {words}: write it as a.u=2.5 or a.u=drive.csv:column")
     try:
-        system.set(target, float(given))
-        return []
+        return target, float(given)
     except ValueError:
         pass  # no number
     path, _, column = given.rpartition(":")
     if not path or Path(given).exists():
         path, column = given, ""
-    system.set(target, Table.read(path, column or None))
-    return [Path(path)]
+    return target, _Column(str(Path(path).absolute()), column or None)
 
 
-def source_of(described: Description, pace: float | None) -> dict[str, Any]:
-    """What a state says about where its run comes from."""
+def _fmu_options(given: Mapping[str, Any], names: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
+    """Further arguments of `load_fmu` by FMU (its other name in `names`), those for all of them under ""."""
+    found: dict[str, dict[str, Any]] = {"": {"isolated": True}} if given.get("isolated") else {}
+    for name, (log, level) in given.get("logs", {}).items():
+        found.setdefault((names or {}).get(name, name), {}).update(log=log, log_level=level)
+    return found
+
+
+def source_of(described: Description, options: RunOptions) -> dict[str, Any]:
+    """What a state says about where its run comes from; `options` are those of the run."""
     files = dict.fromkeys(path.absolute() for path in (described.path, *described.files))
-    return {
+    source = {
         "file": str(described.path.absolute()),
         "digests": {str(path): digest(path) for path in files if path.exists()},
-        "options": dict(described.options),
+        "options": dict(described.changes),
         "csv": described.output.csv,
         "plot": list(described.output.plot),
-        "pace": pace,
+        "pace": options.pace.rate if isinstance(options.pace, Pace) else options.pace,
     }
+    return source | {"seal": seal(source)}
 
 
-def read_source(source: Mapping[str, Any], result: Path) -> Description:
-    """The run behind a state, whose result is in that file; a sentence where something it was made from has changed."""
+def read_source(source: Mapping[str, Any], result: Path, trust: bool) -> Description:
+    """The run behind a state, whose result is in that file; a sentence where something it was made from has changed.
+
+    What a state names is run, so a state that this user has not written here needs `trust`.
+    """
+    content = {key: value for key, value in source.items() if key != "seal"}
+    if not trust and not is_sealed(content, source.get("seal")):
+        raise SetupError(
+            f"the state of '{result.name}' would run '{shown(content.get('file'))}', and was not written by you on "
+            "this computer; if you trust it, resume with --trust (in Python: cosolve.resume(file, trust=True))"
+        )
     for name, before in source["digests"].items():
         if not Path(name).exists():
             raise SetupError(f"the run was made from '{name}', which is not there any more; put it back, or run anew")
@@ -103,8 +171,9 @@ def read_source(source: Mapping[str, Any], result: Path) -> Description:
                 "was, or run anew"
             )
     described = read_any(Path(source["file"]), source["options"])
-    output = replace(described.output, file=result, csv=source["csv"], plot=tuple(source["plot"]))
-    return replace(described, output=output)
+    output = replace(described.output, csv=source["csv"], plot=tuple(source["plot"]))
+    options = replace(described.options, save=result, pace=source["pace"])
+    return replace(described, output=output, options=options)
 
 
 def digest(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Subsystems from their tables: made by a function, an FMU, matrices, a controller, a structure, a system inside."""
+"""Subsystems from their tables: made by a function, an FMU, a registered kind or adapter, a system inside."""
 
 from __future__ import annotations
 
@@ -9,26 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cosolve.basics.wording import suggest
+from cosolve.basics import registry
+from cosolve.basics.imports import call, import_callable, refuse_bad_arguments
+from cosolve.basics.wording import shortened
 from cosolve.errors import SetupError
 from cosolve.fmu.places import looking_in
 from cosolve.interface import System
 from cosolve.io import named
-from cosolve.io.imports import call, import_callable, refuse_bad_arguments
-from cosolve.io.schema import (
-    KINDS,
-    FactoryTable,
-    FmuTable,
-    InnerTable,
-    LinearTable,
-    PartsTable,
-    PidTable,
-    PortTable,
-    StructureTable,
-    SystemTable,
-)
+from cosolve.io.kinds import made, options_of, table_of
+from cosolve.io.schema import FactoryTable, FmuTable, InnerTable, PartsTable, SystemTable
 from cosolve.io.toml_text import TomlFile, Where
-from cosolve.subsystem import Linear, Pid, Port, Ports, Subsystem
+from cosolve.subsystem import Ports, Subsystem
 
 #: From a file, tables and where these stand to a system.
 Assemble = Callable[[TomlFile, PartsTable, Where], System]
@@ -41,57 +32,41 @@ def subsystem(file: TomlFile, where: Where, table: Mapping[str, Any], assemble: 
     """The subsystem of a table [subsystems.NAME]."""
     if "fmu" in table:
         return _fmu(file, where, file.validate(FmuTable, table, where))
-    if "kind" not in table and not any(key in table for key in ("A", "B", "C", "x0")):
-        if not set(table) - {"parameters"}:
-            raise file.refuse(
-                where, "give factory = 'module:function', fmu = 'file.fmu', or kind = 'linear' with its matrices"
-            )
-        return _from_factory(file, where, file.validate(FactoryTable, table, where))
-    kind = table.get("kind", "linear")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise file.refuse(where, f"there is no kind {kind!r}; {suggest(str(kind).lower(), KINDS)}", "kind")
-    given = file.validate(KINDS[kind], table, where)
-    if isinstance(given, InnerTable):
-        return _inner(file, where, given, assemble)
+    if not {"kind", "adapter"} & set(table) and {"A", "B", "C", "x0"} & set(table):
+        table = {"kind": "linear", **table}
+    if table.get("kind") == "system":
+        return _inner(file, where, file.validate(InnerTable, table, where), assemble)
+    for key, group in (("kind", "subsystems"), ("adapter", "adapters")):
+        if key in table:
+            return _registered(file, where, table, key, group)
+    if not set(table) - {"parameters"}:
+        raise file.refuse(
+            where, "give factory = 'module:function', fmu = 'file.fmu', or kind = 'linear' with its matrices"
+        )
+    return _from_factory(file, where, file.validate(FactoryTable, table, where))
+
+
+def _registered(file: TomlFile, where: Where, table: Mapping[str, Any], key: str, group: str) -> Subsystem:
+    """A subsystem of a kind, or by an adapter, that has a name; its other keys are options."""
+    name = table[key]
+    with file.at(where, key):
+        if not isinstance(name, str):
+            raise SetupError(f"{key} is a name, or module:Class, not {shortened(name)}")
+        factory = registry.lookup(group, name, file.folder, also=["system"] if key == "kind" else [])
+    given = file.validate(table_of(key, name, factory), table, where)
+    build = partial(made, group, name, file.folder, options_of(given, key, factory))
     with file.at(where):
-        return _of_kind(given)
+        return _elsewhere(str(where[-1]), build) if given.isolated else build()  # type: ignore[attr-defined]
 
 
-def _of_kind(given: Any) -> Subsystem:
-    if isinstance(given, StructureTable):
-        return _structure(given)
-    inputs, outputs = [_port(port) for port in given.inputs], [_port(port) for port in given.outputs]
-    if isinstance(given, PidTable):
-        options = {"setpoint": given.setpoint, "u0": given.u0, "on_at": given.on_at}
-        return Pid(given.K_P, given.K_I, given.K_D, inputs=inputs, outputs=outputs, **options)  # type: ignore[arg-type]
-    assert isinstance(given, LinearTable)
-    return Linear(given.A, given.B, given.C, given.D, x0=given.x0, inputs=inputs, outputs=outputs)
-
-
-def _structure(given: StructureTable) -> Subsystem:
-    from cosolve.structures import At, SecondOrder, Structure
-
-    return SecondOrder(
-        Structure(given.M, D=given.D, K=given.K, load=given.load),
-        given.integrator,
-        inputs=[At(**place.model_dump()) for place in given.inputs],
-        outputs=[At(**place.model_dump()) for place in given.outputs],
-        q0=given.q0,
-        v0=given.v0,
-        a0=given.a0,
-        substeps=given.substeps,
-    )
-
-
-def _port(given: str | PortTable) -> Port:
-    return Port(given) if isinstance(given, str) else Port(**given.model_dump())
-
-
-def _from_factory(file: TomlFile, where: Where, made: FactoryTable) -> Subsystem:
+def _from_factory(file: TomlFile, where: Where, given: FactoryTable) -> Subsystem:
+    build = partial(built, given.factory, file.folder, given.parameters)
     with file.at(where, "factory"):
-        if made.isolated:
-            return _elsewhere(file, str(where[-1]), made)
-        return built(made.factory, file.folder, made.parameters)
+        if not given.isolated:
+            return build()
+        # what is wrong with the names is found here already
+        refuse_bad_arguments(given.factory, import_callable(given.factory, file.folder), given.parameters)
+        return _elsewhere(str(where[-1]), build)
 
 
 def built(factory: str, folder: Path, parameters: Mapping[str, Any]) -> Subsystem:
@@ -102,12 +77,9 @@ def built(factory: str, folder: Path, parameters: Mapping[str, Any]) -> Subsyste
     return found
 
 
-def _elsewhere(file: TomlFile, name: str, made: FactoryTable) -> Subsystem:
-    """The same in a process of its own; what is wrong with the names is found here already."""
-    from cosolve.process import Isolated
-
-    refuse_bad_arguments(made.factory, import_callable(made.factory, file.folder), made.parameters)
-    found = Isolated(partial(built, made.factory, file.folder, made.parameters), name=name)
+def _elsewhere(name: str, build: Callable[[], Subsystem]) -> Subsystem:
+    """A subsystem in a process of its own."""
+    found: Subsystem = registry.lookup("subsystems", "isolated")(build, name=name)
     Ports(found.inputs)  # which waits until it is built there
     return found
 
@@ -151,7 +123,7 @@ def _inner(file: TomlFile, where: Where, given: InnerTable, assemble: Assemble) 
             if described.changes:
                 raise inside.refuse(("changes", 0), "a system inside takes no changes; make them in the outer file")
             system = assemble(inside, described, ())
-        run = described.simulation
+        run: Any = described.simulation
         if method is None:
             method, folder = run.method, inside.folder
         if step is None and given.substeps is None:

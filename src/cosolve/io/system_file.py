@@ -48,127 +48,142 @@ looked for in the folder of the file first, then in the current folder. docs/sys
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from cosolve.basics.wording import suggest
+from cosolve.accuracy.auto.choose import tolerance
+from cosolve.basics.imports import modules_used
+from cosolve.basics.wording import shown, suggest
 from cosolve.errors import SetupError, SimulationError
 from cosolve.fmu.places import looking_in, watching
 from cosolve.interface import System
 from cosolve.io import named
 from cosolve.io.assembly import Builder, built_here, files_used, whole_system
-from cosolve.io.imports import modules_used
-from cosolve.io.schema import OutputTable, SystemTable
+from cosolve.io.changes import change, isolate
+from cosolve.io.schema import SystemTable
 from cosolve.io.toml_text import TomlFile
-from cosolve.method import Method
+from cosolve.options import RunOptions, known_options
 from cosolve.result import Result
 from cosolve.result.store import refuse_unwritable
 from cosolve.run import Selection
-from cosolve.run.choose import tolerance
-from cosolve.run.keeping import Cadence, Keep
+from cosolve.run.naming import as_observers
 from cosolve.run.simulate import simulate
-from cosolve.run.startup import Startup
-from cosolve.run.watching import Watcher
-from cosolve.stepsize import Adaptive, refuse_bad_span, refuse_bad_step
+from cosolve.state.state_writer import Cadence, Keep
+from cosolve.stepsize import refuse_bad_span, refuse_bad_step
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a run leaves behind: the result file, and next to it a CSV, a picture, a report.
+    """What a run leaves behind.
 
-    Without a `file` the result stays in memory.
+    Parameters
+    ----------
+    csv : bool, default False
+        Write a CSV file too.
+    plot : tuple of str, default ()
+        Quantities of a picture.
+    report : bool, default False
+        Write a report.
     """
 
-    file: Path | None = None
     csv: bool = False
     plot: tuple[str, ...] = ()
     report: bool = False
-    every: int = 1
-    record: tuple[str, ...] | None = None
-    state_every: int | str | None = None
 
 
 @dataclass(frozen=True)
 class Description:
-    """A coupled system and how to run it, read from a file; what is None of method and step follows from `rtol`.
+    """A coupled system and how to run it, from `load_system` or `read_ssp`.
 
-    `files` are others that it was made from (FMUs, tables, Python modules), `options` what was said otherwise than in
-    the file (`source.py`).
+    Parameters
+    ----------
+    path : Path
+        The file.
+    system : System
+        The coupled system.
+    options : RunOptions
+        The arguments of `simulate`. `options.save` is a Path or None.
+    output : Output
+        What the run leaves behind besides its result file.
+    files : tuple of Path, default ()
+        Other files that it was made from: FMUs, tables, Python modules.
+    changes : mapping
+        What was given differently from the file.
     """
 
     path: Path
     system: System
-    method: Method | None
-    step: float | Adaptive | None
-    t_end: float
-    t_start: float = 0.0
-    startup: Startup | None = None
-    workers: int = 1
+    options: RunOptions
     output: Output = Output()
-    error_bar: bool | Literal["sure"] = False
-    rtol: float | None = None
-    max_steps: int | None = None
     files: tuple[Path, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    stop_at_events: bool = False
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def file(self) -> Path | None:
+        """The result file; None keeps the result in memory."""
+        return None if self.options.save is None else Path(self.options.save)
 
     def beside(self, suffix: str) -> Path:
-        """The path of a file that goes with the result."""
-        return (self.output.file or Path(self.path.name)).with_suffix(suffix)
+        """Return the path of a file next to the result.
 
-    def run(
-        self,
-        progress: Callable[[float], None] | None = None,
-        *,
-        resume: str | Path | None = None,
-        save_state: str | Path | None = None,
-        pace: float | None = None,
-        stop_at_events: bool = False,
-        max_steps: int | None = None,
-        state_every: int | str | None = None,
-        live: Watcher | None = None,
-    ) -> Result:
-        """Simulate and write the result file, the CSV and the picture that the file asks for.
+        Parameters
+        ----------
+        suffix : str
+            Its suffix, as in ".csv".
 
-        A run that stops early writes what it has, then raises its `SimulationError`.
+        Returns
+        -------
+        Path
+            The path.
         """
-        every = self.output.state_every if state_every is None else state_every
-        keep = None
-        if every is not None:
+        return (self.file or Path(self.path.name)).with_suffix(suffix)
+
+    def run(self, progress: Callable[[float], None] | None = None, **changes: Any) -> Result:
+        """Simulate, and write the result file, the CSV file and the picture that the file asks for.
+
+        Parameters
+        ----------
+        progress : callable or None, default None
+            See `simulate`.
+        **changes
+            Arguments of `simulate` other than those of the file.
+
+        Returns
+        -------
+        Result
+            The result.
+
+        Raises
+        ------
+        SimulationError
+            If the run stops early; what there is has been written. One that stops before the end of its first macro
+            step leaves the files of an earlier run as they are.
+        """
+        options = replace(self.options, progress=progress, **changes)
+        if options.state_every is not None and not isinstance(options.state_every, Keep):
             from cosolve.io.source import source_of
 
-            keep = Keep(every, source_of(self, pace))
-        return self.left_by(
-            lambda: simulate(
-                self.system,
-                t_end=self.t_end,
-                method=self.method,
-                step=self.step,
-                rtol=self.rtol,
-                t_start=self.t_start,
-                startup=self.startup,
-                workers=self.workers,
-                save=self.output.file,
-                every=self.output.every,
-                record=self.output.record,
-                progress=progress,
-                resume=resume,
-                save_state=save_state,
-                pace=pace,
-                stop_at_events=stop_at_events or self.stop_at_events,
-                error_bar=self.error_bar,
-                max_steps=self.max_steps if max_steps is None else max_steps,
-                state_every=keep,
-                live=live,
-            )
-        )
+            options = replace(options, state_every=Keep(options.state_every, source_of(self, options)))
+        return self.left_by(lambda: simulate(self.system, **vars(options)))
 
     def left_by(self, run: Callable[[], Result]) -> Result:
-        """The result of a run, with the CSV and the picture beside it, also where it stops early."""
+        """Run, and write the CSV file and the picture next to the result, also if the run stops early.
+
+        Parameters
+        ----------
+        run : callable
+            `run()` returns the result.
+
+        Returns
+        -------
+        Result
+            The result.
+        """
         csv = [self.beside(".csv")] if self.output.csv else []
         picture = [self.beside(".png")] if self.output.plot else []
-        for path in csv + picture:
+        for path in [*filter(None, [self.file]), *csv, *picture]:
             refuse_unwritable(path)
         failure: SimulationError | None = None
         try:
@@ -177,20 +192,57 @@ class Description:
             if error.result is None:
                 raise
             failure, result = error, error.result
-        for path in csv:
-            result.save(path)
-        for path in picture:
-            result.plot(*self.output.plot, path=path)
-        if failure is not None:
-            raise failure
-        return result
+        writes: list[Callable[[], object]] = [partial(result.save, path) for path in csv]
+        writes += [partial(result.plot, *self.output.plot, path=path) for path in picture]
+        if failure is None:
+            for write in writes:
+                write()
+            return result
+        if len(result) > 1:  # there is something to look at; files of an earlier run stay otherwise
+            for write in writes:
+                try:
+                    write()
+                except Exception as error:  # the failure of the run is what has to be said
+                    failure.add_note(f"besides: {error}")
+        raise failure
 
 
-def load_system(path: str | Path, build: Builder = built_here) -> Description:
-    """Read a system file; everything that can be wrong with it is refused here, with file, line and table.
+def load_system(
+    path: str | Path,
+    build: Builder = built_here,
+    *,
+    changes: Mapping[str, Any] | None = None,
+    isolated: bool = False,
+    complete: bool = True,
+) -> Description:
+    """Read a system file.
 
-    `build` makes the subsystems where they are not simply built here (`load_on_ranks`).
+    Parameters
+    ----------
+    path : str or Path
+        The TOML file.
+    build : callable, optional
+        Builds the subsystems from their factories; `load_on_ranks` uses it.
+    changes : mapping of str to value or None, default None
+        Values in place of those in the file, by key: `simulation.step`, `connections.0.to`, or `wheel.mass` for a
+        parameter, start value or input of a subsystem.
+    isolated : bool, default False
+        Run every FMU in a process of its own.
+    complete : bool, default True
+        Refuse inputs that are not connected. False holds them at their start values.
 
+    Returns
+    -------
+    Description
+        `system`, `method`, `step`, `t_end` and so on; `run()` simulates it.
+
+    Raises
+    ------
+    SetupError
+        With file, line and table, if anything in it is wrong.
+
+    Examples
+    --------
     >>> import tempfile
     >>> text = '''
     ... [subsystems.tank]
@@ -216,11 +268,16 @@ def load_system(path: str | Path, build: Builder = built_here) -> Description:
     0.5
     """
     file = TomlFile(path)
+    for key, value in (changes or {}).items():
+        file.changed[change(file.data, key, value, file.folder)] = f"{key}={shown(value)}"
+    if isolated:
+        isolate(file.data)
     described = file.validate(SystemTable, file.data)
-    simulation = described.simulation
+    simulation: Any = described.simulation
+    output: Any = described.output
     # FMUs that factories name are looked for beside the file, too
     with watching(tell_outside=True) as fmus, modules_used() as modules, looking_in(file.folder):
-        system = whole_system(file, described, build)
+        system = whole_system(file, described, build, complete)
     with file.at(("simulation",), "rtol"):
         rtol = tolerance(simulation.method, simulation.step, simulation.rtol)
     with file.at(("simulation",), "method"):
@@ -235,41 +292,36 @@ def load_system(path: str | Path, build: Builder = built_here) -> Description:
         refuse_bad_span(simulation.t_start, simulation.t_end)
     with file.at(("simulation",), "startup"):
         startup = None if simulation.startup is None else named.startup(simulation.startup, file.folder)
+    with file.at(("simulation",), "observers"):
+        observers = as_observers(simulation.observers, file.folder)
     with file.at(("output",), "record"):
-        recorded = list(Selection(system.plan(), described.output.record).channels)
+        recorded = list(Selection(system.plan(), output.record).channels)
     with file.at(("output",), "file"):
-        if described.output.file is not None and not Path(described.output.file).name:
-            raise SetupError(f"file is '{described.output.file}', which is not the name of a file")
+        if output.file is not None and not Path(output.file).name:
+            raise SetupError(f"file is '{output.file}', which is not the name of a file")
     with file.at(("output",), "state_every"):
-        if described.output.state_every is not None:
-            Cadence.of(described.output.state_every)
+        if output.state_every is not None:
+            Cadence.of(output.state_every)
     with file.at(("output",), "plot"):
-        _refuse_unknown(described.output.plot, recorded)
-    return Description(
-        file.path,
-        system,
-        method,
-        control,
-        simulation.t_end,
-        simulation.t_start,
-        startup,
-        simulation.workers,
-        _output(described.output),
-        simulation.error_bar,
-        rtol,
-        simulation.max_steps,
-        (*fmus.values(), *modules, *files_used(file, described)),
-        stop_at_events=simulation.stop_at_events,
-    )
+        _refuse_unknown(output.plot, recorded)
+    made = {"method": method, "step": control, "rtol": rtol, "startup": startup, "observers": observers}
+    given = _given(described)
+    with file.at(("simulation",)):
+        options = RunOptions(**given | made)
+    found = (*fmus.values(), *modules, *files_used(file, described))
+    return Description(file.path, system, options, Output(output.csv, tuple(output.plot), output.report), found)
+
+
+def _given(described: SystemTable) -> dict[str, Any]:
+    """The run options as they stand in a file."""
+    found = {}
+    for name, known in known_options(RunOptions).items():
+        if known.about.table is not None:
+            found[name] = getattr(getattr(described, known.about.table), known.about.key or name)
+    return found
 
 
 def _refuse_unknown(names: list[str], known: list[str]) -> None:
     for name in names:
         if name not in known:
             raise SetupError(f"there is nothing called '{name}' to plot; {suggest(name, known)}")
-
-
-def _output(table: OutputTable) -> Output:
-    file = None if table.file is None else Path(table.file)
-    record = None if table.record is None else tuple(table.record)
-    return Output(file, table.csv, tuple(table.plot), table.report, table.every, record, table.state_every)

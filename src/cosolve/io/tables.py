@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from cosolve.basics import registry
 from cosolve.corrector import Corrector
 from cosolve.errors import SetupError
 from cosolve.method import ConstraintTreatment, Method
-from cosolve.method.named import CORRECTORS, METHODS, TREATMENTS
 from cosolve.stepsize import Adaptive
 
 
@@ -25,7 +24,7 @@ def method_table(method: Method) -> dict[str, Any]:
     >>> method_table(cs.Implicit(corrector=cs.Aitken(0.5)))["corrector"]
     {'name': 'aitken', 'initial': 0.5}
     """
-    name = _known(method, METHODS, "method")
+    name = _name("methods", method)
     return {"name": name, **_options(method, name)}
 
 
@@ -52,22 +51,25 @@ def _options(given: Any, what: str) -> dict[str, Any]:
         if isinstance(value, Corrector):
             found[field.name] = _corrector(value)
         elif isinstance(value, ConstraintTreatment):
-            name = _known(value, TREATMENTS, "constraint treatment")
+            name = _name("treatments", value)
             found[field.name] = {"name": name, **_options(value, name)}
         else:
             found[field.name] = _plain(value, what, field.name)
     return found
 
 
-def _known(given: Any, known: Mapping[str, type], what: str) -> str:
-    for name, cls in known.items():
-        if cls is type(given):
-            return name
-    raise SetupError(f"the {what} {type(given).__name__} is not one of cosolve's ({', '.join(known)})")
+def _name(group: str, given: Any) -> str:
+    """The registered name of the class of an object, or `module:Class`."""
+    found = registry.name_of(group, type(given)) or registry.address_of(type(given))
+    if found is None:
+        raise SetupError(
+            f"the {registry.GROUPS[group]} {type(given).__name__} cannot be named in a file; define it in a module"
+        )
+    return found
 
 
 def _corrector(corrector: Corrector) -> dict[str, Any]:
-    name = _known(corrector, CORRECTORS, "corrector")
+    name = _name("correctors", corrector)
     table: dict[str, Any] = {"name": name}
     for option, parameter in inspect.signature(type(corrector)).parameters.items():
         value = getattr(corrector, option)

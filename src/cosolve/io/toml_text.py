@@ -35,6 +35,8 @@ class TomlFile:
     def __init__(self, path: str | Path) -> None:
         self.path = as_path("load_system", path).absolute()
         self.folder = self.path.parent
+        #: what is given besides the file, by the way to it, as it was given
+        self.changed: dict[Where, str] = {}
         refuse_no_file(path)
         try:
             self.text = self.path.read_text(encoding="utf-8-sig")  # some editors put a mark before the first line
@@ -43,19 +45,27 @@ class TomlFile:
             raise SetupError(f"there is no system file '{path}'; check the path") from None
         except OSError as error:
             raise SetupError(f"the system file '{path}' cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise SetupError(f"the system file '{path}' is not UTF-8 text; is it a TOML file?") from None
         except RecursionError:
             raise SetupError(f"{self.path.name} has brackets inside brackets without end; take some away") from None
         except ValueError as error:  # of tomllib; also a number of thousands of digits
-            raise SetupError(f"{self.path.name} is not valid TOML: {_lower(shown(error))}") from None
+            raise SetupError(self._not_toml(path, error)) from None
+
+    def _not_toml(self, given: str | Path, error: ValueError) -> str:
+        if self.path.suffix.lower() != ".toml":
+            return f"'{given}' is not a system file (.toml), an SSP (.ssp) or an FMU (.fmu)"
+        if isinstance(error, UnicodeDecodeError):
+            return f"the system file '{given}' is not UTF-8 text; is it a TOML file?"
+        return f"{self.path.name} is not valid TOML: {_lower(shown(error))}"
 
     def refuse(self, table: Where, what: str, key: str | None = None) -> SetupError:
         """The error for a table, or for a key in it."""
-        known = line_numbers(self.text)
         ways = [table[:n] for n in range(len(table), 0, -1)]
         if key is not None:
             ways = [(*table, key), (*table, *key.split(".")), *ways]
+            for way, given in self.changed.items():
+                if way[: len(ways[0])] == ways[0] or way[: len(ways[1])] == ways[1]:
+                    return SetupError(f"{self.path.name}, {_header(table)} with {given}: {shown(what, 1200)}")
+        known = line_numbers(self.text)
         ways = [each for way in ways for each in (way, _unquoted(way))]  # addresses may stand there without quotes
         line = next((found for way in ways if (found := _line(known, way)) is not None), None)
         parts = [self.path.name, *([f"line {line}"] if line else []), *([_header(table)] if table else [])]
@@ -241,7 +251,7 @@ def _table(names: Iterator[str], array: bool, counts: dict[Where, int]) -> Where
 
 
 def _paths(value: Any, deepest: int = 8) -> Iterator[Where]:
-    """The ways to the keys in a value; nobody complains about single numbers in a matrix, or at such depths."""
+    """The ways to the keys in a value; no error names single numbers in a matrix, or at such depths."""
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, inside in entries:
         if isinstance(value, dict) or isinstance(inside, dict):

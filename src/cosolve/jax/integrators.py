@@ -54,8 +54,8 @@ def adaptive(
         t, x, h = now["t"], now["x"], now["h"]
         last = is_last(t, h, t1)
         step = jnp.where(last, t1 - t, h)
-        room = jnp.zeros((len(DOPRI5.b), x.size)).at[0].set(now["K0"])
-        K = _stages(jax, jnp, rhs, DOPRI5, t, step, x, room, 1)
+        work = jnp.zeros((len(DOPRI5.b), x.size)).at[0].set(now["K0"])
+        K = _stages(jax, jnp, rhs, DOPRI5, t, step, x, work, 1)
         x_new, error = x + step * (DOPRI5.b @ K), step * (DOPRI5.e @ held(K))
         scale = atol + rtol * jnp.maximum(jnp.abs(held(x)), jnp.abs(held(x_new)))
         size = _norm(jnp, error / scale)

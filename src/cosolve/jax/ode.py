@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import initial_state, is_number
+from cosolve.basics.scale import state_tolerance
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.tableaus import FIXED
 from cosolve.jax.integrators import NOT_FINITE, OK, STUCK, adaptive, explicit, radau
@@ -36,14 +37,43 @@ _ROWS = 4
 
 
 class JaxOde(Subsystem):
-    """`x' = rhs(t, x, u)`, `y = output(t, x, u)` written with `jax.numpy`; `x` and `u` are flat arrays.
+    """Ordinary differential equations written with `jax.numpy`, with exact Jacobians.
 
-    `integrator`: `"dopri5"` (Dormand-Prince) and, for stiff equations, `"kvaerno5"` (of diffrax) choose their steps by
-    the tolerances `rtol` and `atol`. The others take fixed steps of at most `internal_step`: explicit `"ode1"` ...
-    `"ode5"`, and `"radau5"` for few stiff equations (Radau IIA of order 5, its Newton iteration with derivatives by
-    JAX). With `parameters` (numbers, arrays, dicts or lists of them) both functions take them as a fourth argument; new
-    values in `.parameters` need no new compilation.
+    Parameters
+    ----------
+    rhs : callable
+        `rhs(t, x, u)`, or `rhs(t, x, u, parameters)` if there are parameters, returns `x'`. `x` and `u` are flat
+        arrays.
+    output : callable
+        `output(t, x, u)` or `output(t, x, u, parameters)` returns the outputs.
+    x0 : array_like
+        Initial state.
+    inputs : sequence of str, (str, int) or Port
+        Input ports.
+    outputs : sequence of str, (str, int) or Port
+        Output ports.
+    parameters : object, default None
+        Numbers, arrays, dicts or lists of them. New values in the attribute `parameters` need no new compilation.
+    integrator : str, default "dopri5"
+        With error control: "dopri5", and "kvaerno5" (diffrax) for stiff equations. With fixed steps: "ode1" to "ode5",
+        and "radau5" for few stiff equations.
+    rtol : float, default 1e-8
+        Relative tolerance of the integrators with error control.
+    atol : float or None, default None
+        Absolute tolerance of the integrators with error control; None as in `Ode`.
+    internal_step : float or None, default None
+        Largest step of the integrators with fixed steps in seconds; required there.
+    max_steps : int, default 10000
+        Largest number of internal steps per macro step.
 
+    Notes
+    -----
+    Equations::
+
+        x' = rhs(t, x, u),      y = output(t, x, u)
+
+    Examples
+    --------
     >>> import cosolve as cs, jax.numpy as jnp, numpy as np
     >>> pendulum = cs.JaxOde(lambda t, x, u, p: [x[1], u[0] - p["g"] * jnp.sin(x[0])], lambda t, x, u, p: x[0],
     ...                      x0=[1.0, 0.0], inputs=["torque"], outputs=["angle"], parameters={"g": 9.81})
@@ -62,13 +92,15 @@ class JaxOde(Subsystem):
         parameters: Any = None,
         integrator: str = "dopri5",
         rtol: float = 1e-8,
-        atol: float = 1e-10,
+        atol: float | None = None,
         internal_step: float | None = None,
         max_steps: int = 10_000,
     ) -> None:
         for what, function in (("rhs", rhs), ("output", output)):
             if not callable(function):
                 raise SetupError(f"JaxOde: {what} must be a function of (t, x, u), not {function!r}")
+        self.x0 = initial_state("JaxOde", x0)
+        atol = state_tolerance(atol, self.x0)
         for what, value in (("rtol", rtol), ("atol", atol), ("max_steps", max_steps)):
             if not (is_number(value) and value > 0):
                 raise SetupError(f"JaxOde: {what} must be a positive number, not {value!r}")
@@ -76,7 +108,6 @@ class JaxOde(Subsystem):
         jax, jnp = load("JaxOde")
         self._jax = jax
         self.inputs, self.outputs = inputs, outputs
-        self.x0 = initial_state("JaxOde", x0)
         self.integrator, self.internal_step, self.max_steps = integrator, internal_step, int(max_steps)
         self.noise = rtol if integrator in ADAPTIVE else 0.0
         self._given = parameters is not None
@@ -100,7 +131,7 @@ class JaxOde(Subsystem):
         else:
             integrate = partial(explicit, jax, jnp, FIXED[integrator])
 
-        def cross(p: Any, t0: Any, t1: Any, x: Any, u_t0: Any, u_H: Any, coefficients: Any, plan: Any) -> Any:
+        def advance(p: Any, t0: Any, t1: Any, x: Any, u_t0: Any, u_H: Any, coefficients: Any, plan: Any) -> Any:
             """End state, outputs there, next step size, status and the time reached."""
 
             def moving(t: Any, x: Any) -> Any:
@@ -111,10 +142,10 @@ class JaxOde(Subsystem):
 
         def perturbed(eps: Any, weight: Any, p: Any, t0: Any, t1: Any, x: Any, u: Any, plan: Any) -> Any:
             u_t0, u_H, coefficients = u
-            _, y, _, status, t = cross(p, t0, t1, x, u_t0, u_H, coefficients + weight[:, None] * eps, plan)
+            _, y, _, status, t = advance(p, t0, t1, x, u_t0, u_H, coefficients + weight[:, None] * eps, plan)
             return y, (status, t)
 
-        self._cross = jax.jit(cross)
+        self._advance = jax.jit(advance)
         self._sensitivity = jax.jit(jax.jacfwd(perturbed, has_aux=True))
         self._slope, self._measured = jax.jit(slope), jax.jit(measured)
         self._by_input = jax.jit(jax.jacfwd(measured, argnums=3))
@@ -128,7 +159,7 @@ class JaxOde(Subsystem):
         with double(self._jax):
             plan = self._plan(t0, t1)
             coefficients = _padded(u.coefficients, _ROWS)
-            x, y, following, status, t = self._cross(self.parameters, t0, t1, self.x, u.t0, u.H, coefficients, plan)
+            x, y, following, status, t = self._advance(self.parameters, t0, t1, self.x, u.t0, u.H, coefficients, plan)
             x, status = np.array(x), int(status)
         if status != OK or not np.isfinite(x).all():
             raise self._failure(status, float(t), x)
@@ -179,7 +210,7 @@ class JaxOde(Subsystem):
     # -- inside ----------------------------------------------------------------------------------------------
 
     def _plan(self, t0: float, t1: float) -> Any:
-        """How to cross: the number of equal steps, or the first step size to try."""
+        """How to advance: the number of equal steps, or the first step size to try."""
         if self.internal_step is None:
             return self._next_step
         return max(1, ceil((t1 - t0) / self.internal_step - 1e-9))

@@ -16,10 +16,19 @@ from cosolve.subsystem.static import Static
 
 
 class JaxStatic(Static):
-    """`y = function(t, u)` written with `jax.numpy`; `u` is the flat array of inputs.
+    """Algebraic subsystem `y = function(t, u)` written with `jax.numpy`, compiled and with exact derivatives.
 
-    Compiled, with exact derivatives for `Implicit`, `SemiImplicit` and `DynamicStatic`.
+    Parameters
+    ----------
+    function : callable
+        `function(t, u)` returns the outputs; `u` is the flat array of inputs.
+    inputs : sequence of str, (str, int) or Port
+        Input ports.
+    outputs : sequence of str, (str, int) or Port
+        Output ports.
 
+    Examples
+    --------
     >>> import cosolve as cs, jax.numpy as jnp, numpy as np
     >>> law = cs.JaxStatic(lambda t, u: jnp.sin(u[0]) * u[1], inputs=["a", "b"], outputs=["y"])
     >>> law.output_jacobian(0.0, np.array([0.0, 2.0]))

@@ -8,10 +8,9 @@ accepted ones is handed on to the next macro step.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-from cosolve.errors import SetupError
+from cosolve.basics.packages import optional
 from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS
 
 _SHORTEST = 1e-13  # of the macro step: what is shorter does not get anywhere
@@ -19,12 +18,7 @@ _SHORTEST = 1e-13  # of the macro step: what is shorter does not get anywhere
 
 def load_diffrax() -> Any:
     """The module `diffrax`."""
-    try:
-        return import_module("diffrax")
-    except ImportError:
-        raise SetupError(
-            "JaxOde: integrator 'kvaerno5' is diffrax's, which is not installed here; run: pip install cosolve[jax]"
-        ) from None
+    return optional("diffrax", "jax", "JaxOde: integrator 'kvaerno5'")
 
 
 def kvaerno(
@@ -46,7 +40,7 @@ def kvaerno(
     )
     end = found.ys[-1]
     finite = jnp.isfinite(rhs(t0, x)).all() & jnp.isfinite(rhs(t1, x)).all()
-    trouble = jnp.where(finite, STUCK, NOT_FINITE)
-    trouble = jnp.where(found.result == diffrax.RESULTS.max_steps_reached, TOO_MANY_STEPS, trouble)
-    status = jnp.where(found.result == diffrax.RESULTS.successful, OK, trouble)
+    failure = jnp.where(finite, STUCK, NOT_FINITE)
+    failure = jnp.where(found.result == diffrax.RESULTS.max_steps_reached, TOO_MANY_STEPS, failure)
+    status = jnp.where(found.result == diffrax.RESULTS.successful, OK, failure)
     return end, span / jnp.maximum(found.stats["num_accepted_steps"], 1), status, jnp.where(status == OK, t1, t0)

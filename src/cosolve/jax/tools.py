@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix
+from cosolve.basics.packages import optional
 from cosolve.errors import CosolveError, SetupError
 from cosolve.subsystem.port import Ports
 
 
 def load(what: str) -> tuple[Any, Any]:
     """The modules `jax` and `jax.numpy`, for `what`."""
-    try:
-        return import_module("jax"), import_module("jax.numpy")
-    except ImportError:
-        raise SetupError(f"{what} needs JAX, which is not installed here; run: pip install cosolve[jax]") from None
+    return optional("jax", "jax", what), optional("jax.numpy", "jax", what)
 
 
 def double(jax: Any) -> Any:
@@ -65,11 +63,20 @@ def flat_outputs(jnp: Any, ports: Ports, value: Any) -> Any:
 
 
 def jax_derivative(function: Callable[..., Any]) -> Callable[..., Matrix]:
-    """The Jacobian of `function(*arguments)` by all its arguments, by automatic differentiation (JAX).
+    """Derive a function by automatic differentiation, for the `jacobian` of `System.law`.
 
-    Rows are the values, columns the numbers in all arguments one after the other: what `System.law` takes as
-    `jacobian`. The function must be plain arithmetic or written with `jax.numpy`.
+    Parameters
+    ----------
+    function : callable
+        `function(*arguments)`, plain arithmetic or written with `jax.numpy`.
 
+    Returns
+    -------
+    callable
+        `jacobian(*arguments)`: rows are the values, columns the numbers in all arguments one after the other.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> spring = lambda x, y: 3.0 * (y - x) ** 3
     >>> cs.jax_derivative(spring)(1.0, 2.0)

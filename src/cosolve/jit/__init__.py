@@ -1,4 +1,4 @@
-"""The only room that knows numba's inside: machine code on disk, calls and arrays by address, atomics, formulas.
+"""The only package that knows numba's inside: machine code on disk, calls and arrays by address, atomics, formulas.
 
 The rest of the package takes plain names from here. What they stand on in numba is not documented there, so
 `tests/jit/test_numba_facts.py` checks each such fact by itself, and `pyproject.toml` bounds the version.
@@ -10,7 +10,7 @@ from numba.core.errors import NumbaError
 from cosolve.jit.assembly import assembled
 from cosolve.jit.atomics import exchange, load, pause, store
 from cosolve.jit.calls import (
-    CROSS,
+    ADVANCE_CALL,
     KEEPING,
     LAW,
     PARTIALS,
@@ -18,7 +18,7 @@ from cosolve.jit.calls import (
     RESPONSE,
     c_address,
     c_call,
-    call_cross,
+    call_advance,
     call_keep,
     call_law,
     call_nine,
@@ -71,10 +71,11 @@ from cosolve.jit.memory import (
     word_at,
     words_at,
 )
+from cosolve.jit.records import record_at
 from cosolve.jit.rows import row_products
 
 __all__ = [
-    "CROSS",
+    "ADVANCE_CALL",
     "KEEPING",
     "LAW",
     "PARTIALS",
@@ -88,7 +89,7 @@ __all__ = [
     "bare",
     "c_address",
     "c_call",
-    "call_cross",
+    "call_advance",
     "call_keep",
     "call_law",
     "call_nine",
@@ -131,6 +132,7 @@ __all__ = [
     "put_word_at",
     "raising_address",
     "raising_call",
+    "record_at",
     "row_of",
     "row_products",
     "short_loop",

@@ -6,8 +6,6 @@ lost. *Raising*: where the code of a jitted function itself is (`raising_address
 `raising_call` hears that. Calling one kind as the other is a crash, so the names say which is which.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,29 +14,32 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.core import cgutils as _cgutils
+from numba.extending import intrinsic as _intrinsic
 
+#: numba is typed in part only.
+cgutils: Any = _cgutils
+intrinsic: Any = _intrinsic
 _STATUS, _BYTES = ir.IntType(32), ir.IntType(8).as_pointer()
 
 #: The status of a function that raised an exception.
 RAISED = 1
 
-#: Signature of a crossing, for functions that are compiled to be called by address.
-CROSS = types.int64(
+#: Signature of a subsystem step, for functions that are compiled to be called by address.
+ADVANCE_CALL: object = types.int64(
     types.intp, types.int64, types.float64, types.float64, types.float64, types.int64, types.intp, types.intp
 )
 #: Of a Jacobian, `response(data, t0, t1, H, n, coefficients, weight, stride, result)`.
-RESPONSE = types.int64(
+RESPONSE: object = types.int64(
     types.intp,
     *[types.float64] * 3,
     *(types.int64, types.intp, types.intp, types.int64, types.intp),
 )
 #: Of saving and restoring, `keep(data)`.
-KEEPING = types.int64(types.intp)
+KEEPING: object = types.int64(types.intp)
 #: Of a law, `law(arguments, values)`, and of its derivatives, `partials(arguments, nominal, values, slopes)`.
-LAW = types.int64(types.intp, types.intp)
-PARTIALS = types.int64(*[types.intp] * 4)
+LAW: object = types.int64(types.intp, types.intp)
+PARTIALS: object = types.int64(*[types.intp] * 4)
 
 
 def c_address(function: Callable[..., object], signature: Any) -> int:
@@ -72,7 +73,7 @@ def raising_address(function: Any, signature: Any = None) -> int:
     return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
 
-def c_call(signature: Any) -> Any:
+def c_call(signature: Any) -> Callable[..., int]:
     """A function for compiled code that calls what is at a C address (its first argument) with this signature.
 
     >>> from cosolve.jit import compiled
@@ -89,16 +90,17 @@ def c_call(signature: Any) -> Any:
     """
     nothing = signature.return_type == types.void
 
-    def generate(context, builder, _, values):
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
         gives = ir.VoidType() if nothing else context.get_value_type(signature.return_type)
         takes = [context.get_value_type(kind) for kind in signature.args]
         result = builder.call(builder.inttoptr(values[0], ir.FunctionType(gives, takes).as_pointer()), values[1:])
         return context.get_dummy_value() if nothing else result
 
-    return _by_address(signature, generate)
+    call: Callable[..., int] = fixed(signature.return_type(types.intp, *signature.args), generate)
+    return call
 
 
-def raising_call(signature: Any) -> Any:
+def raising_call(signature: Any) -> Callable[..., int]:
     """The same for a raising address and functions that give a whole number: the result, or `RAISED`.
 
     Numba's own convention: the result and the exception go to the first two arguments, the status is returned.
@@ -114,7 +116,7 @@ def raising_call(signature: Any) -> Any:
     [15, 1]
     """
 
-    def generate(context, builder, _, values):
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
         word = context.get_value_type(signature.return_type)
         takes = [context.get_value_type(kind) for kind in signature.args]
         result, raised = cgutils.alloca_once(builder, word), cgutils.alloca_once(builder, _BYTES)
@@ -123,21 +125,24 @@ def raising_call(signature: Any) -> Any:
         good = builder.icmp_signed("==", status, ir.Constant(_STATUS, 0))
         return builder.select(good, builder.load(result), ir.Constant(word, RAISED))
 
-    return _by_address(signature, generate)
+    call: Callable[..., int] = fixed(signature.return_type(types.intp, *signature.args), generate)
+    return call
 
 
-def _by_address(signature: Any, generate: Callable[..., Any]) -> Any:
+def fixed(signature: Any, generate: Callable[..., Any]) -> Any:
+    """A function for compiled code with this signature; `generate(context, builder, signature, values)` is its code."""
+
     def call(typing: Any, *_: Any) -> Any:
-        return signature.return_type(types.intp, *signature.args), generate
+        return signature, generate
 
-    names = ("typing", "address", *(f"argument{k}" for k in range(len(signature.args))))
+    names = ("typing", *(f"argument{k}" for k in range(len(signature.args))))
     call.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])  # type: ignore[attr-defined]
     return intrinsic(call)
 
 
 _INT, _WORD = types.int32, types.intp
 
-call_cross, call_response, call_keep = raising_call(CROSS), raising_call(RESPONSE), raising_call(KEEPING)
+call_advance, call_response, call_keep = raising_call(ADVANCE_CALL), raising_call(RESPONSE), raising_call(KEEPING)
 call_law, call_partials = raising_call(LAW), raising_call(PARTIALS)
 #: Functions of one and of two words that give a word, of no argument, and library routines of six and nine pointers.
 call_one, call_two = c_call(types.int64(_WORD)), c_call(types.int64(_WORD, _WORD))

@@ -10,7 +10,7 @@ Functions that only compiled code calls are not kept on disk: they are in the ma
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import numba
 
@@ -20,6 +20,10 @@ from cosolve.jit.linking import EntryCompiler, PartCompiler, of_any_value
 F = TypeVar("F", bound=Callable[..., object])
 
 
+@overload
+def njit(function: F, /) -> F: ...  # type: ignore[overload-overlap]
+@overload
+def njit(*signature: object, **options: Any) -> Callable[[F], F]: ...
 def njit(*arguments: Any, **options: Any) -> Any:
     """`numba.njit`; with `cache=True` machine code is kept on disk, or in memory where no folder can be written.
 
@@ -32,7 +36,7 @@ def njit(*arguments: Any, **options: Any) -> Any:
     return _kept(numba.njit, arguments, options)
 
 
-def called(signature: Any, cache: bool = True) -> Any:
+def called(signature: object, cache: bool = True) -> Callable[[F], F]:
     """For functions that are called by address only (`raising_address`): compiled at once, without any entry.
 
     A C entry would cost a short function half of its time, and lose its exceptions.
@@ -75,7 +79,7 @@ def compiled(function: F) -> F:
     >>> twice(1.5)
     3.0
     """
-    return cast(F, njit(cache=True, error_model="numpy", nogil=True)(function))
+    return njit(cache=True, error_model="numpy", nogil=True)(function)
 
 
 def allocating(function: F) -> F:
@@ -107,7 +111,7 @@ def inlined(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(error_model="numpy", inline="always", **_NO_ENTRY)(function))
+    return njit(error_model="numpy", inline="always", **_NO_ENTRY)(function)
 
 
 def entry(function: F) -> F:
@@ -150,7 +154,7 @@ def part(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(forceinline=True, _nrt=False, **_NO_ENTRY)(function))
+    return njit(forceinline=True, _nrt=False, **_NO_ENTRY)(function)
 
 
 def bare(function: F) -> F:
@@ -165,4 +169,4 @@ def bare(function: F) -> F:
     >>> four_times(1.5)
     6.0
     """
-    return cast(F, njit(_nrt=False, **_NO_ENTRY)(function))
+    return njit(_nrt=False, **_NO_ENTRY)(function)

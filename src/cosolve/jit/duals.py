@@ -1,8 +1,8 @@
 """Dual numbers for compiled code: a value with its derivatives by `n` variables (forward-mode differentiation).
 
 A jitted function that is compiled for dual arguments instead of doubles gives its exact derivatives, through its
-branches, loops and calls. What has no rule here (tables, arrays, rounding) does not compile for duals, and whoever
-asked takes differences instead; nothing loses its derivative on the way.
+branches, loops and calls. What has no rule here (tables, arrays, rounding) does not compile for duals; differences
+are taken instead, and nothing loses its derivative on the way.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, misc, attr-defined, type-arg"

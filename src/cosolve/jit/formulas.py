@@ -68,24 +68,24 @@ class _Number:
     def __neg__(self) -> _Number:
         return self._made("fneg", self)
 
-    def __gt__(self, other: Any) -> _Truth:
+    def __gt__(self, other: Any) -> _Condition:
         return self._compared(">", other)
 
-    def __lt__(self, other: Any) -> _Truth:
+    def __lt__(self, other: Any) -> _Condition:
         return self._compared("<", other)
 
-    def __eq__(self, other: object) -> _Truth:  # type: ignore[override]
+    def __eq__(self, other: object) -> _Condition:  # type: ignore[override]
         return self._compared("==", other)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _compared(self, how: str, other: Any) -> _Truth:
+    def _compared(self, how: str, other: Any) -> _Condition:
         if self.builder is None:
-            return _Truth(None)
-        return _Truth(self.builder, self.builder.fcmp_ordered(how, self.value, self._of(other)))
+            return _Condition(None)
+        return _Condition(self.builder, self.builder.fcmp_ordered(how, self.value, self._of(other)))
 
 
-class _Truth:
+class _Condition:
     """A condition in the making, for `chosen`; Python cannot branch on it."""
 
     def __init__(self, builder: Any, value: Any = None) -> None:
@@ -101,7 +101,7 @@ def chosen(condition: Any, a: Any, b: Any) -> Any:
     >>> chosen(2.0 > 1.0, 5.0, 6.0)
     5.0
     """
-    if not isinstance(condition, _Truth):
+    if not isinstance(condition, _Condition):
         return a if condition else b
     if condition.builder is None:
         return _Number(None)
@@ -109,24 +109,24 @@ def chosen(condition: Any, a: Any, b: Any) -> Any:
     return _Number(condition.builder, condition.builder.select(condition.value, of(a), of(b)))
 
 
-class _Whole:
+class _Integer:
     """A whole number in the making, for places in arrays."""
 
     def __init__(self, builder: Any, value: Any = None) -> None:
         self.builder, self.value = builder, value
 
-    def _made(self, instruction: str, known: Callable[[int, int], int], other: int | _Whole) -> _Whole:
+    def _made(self, instruction: str, known: Callable[[int, int], int], other: int | _Integer) -> _Integer:
         if self.builder is None:
             return self
         a, b = self.value, _word(other)
         if isinstance(a, ir.Constant) and isinstance(b, ir.Constant):
-            return _Whole(self.builder, _word(known(a.constant, b.constant)))
-        return _Whole(self.builder, getattr(self.builder, instruction)(a, b))
+            return _Integer(self.builder, _word(known(a.constant, b.constant)))
+        return _Integer(self.builder, getattr(self.builder, instruction)(a, b))
 
-    def __add__(self, other: int | _Whole) -> _Whole:
+    def __add__(self, other: int | _Integer) -> _Integer:
         return self._made("add", add, other)
 
-    def __mul__(self, other: int | _Whole) -> _Whole:
+    def __mul__(self, other: int | _Integer) -> _Integer:
         return self._made("mul", mul, other)
 
     __radd__, __rmul__ = __add__, __mul__
@@ -175,7 +175,7 @@ class _Array:
 
 
 def _word(value: Any) -> Any:
-    return value.value if isinstance(value, _Whole) else ir.Constant(ir.IntType(64), value)
+    return value.value if isinstance(value, _Integer) else ir.Constant(ir.IntType(64), value)
 
 
 def _taken(kind: Any) -> Any:
@@ -194,7 +194,7 @@ def _taken(kind: Any) -> Any:
 
 def _stand_in(kind: Any, builder: Any = None, context: Any = None, value: Any = None) -> Any:
     if kind == types.intp:
-        return _Whole(builder, value)
+        return _Integer(builder, value)
     if kind == types.float64:
         return _Number(builder, value)
     if isinstance(kind, types.Array):

@@ -1,84 +1,60 @@
 """Numbers and arrays by address, so that compiled functions hand on one number; and what keeps short loops short."""
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
-
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.extending import intrinsic as _intrinsic
-from numba.np.arrayobj import make_array
+from numba.np import arrayobj
 
-intrinsic: Any = _intrinsic  # its functions are typed by what they give to compiled code
+from cosolve.jit.calls import fixed, intrinsic
+
+_types: Any = types
+_make_array: Any = arrayobj.make_array
 _I64, _F64 = ir.IntType(64), ir.DoubleType()
 
 
-def _load(kind):
-    def generate(context, builder, signature, values):
+def _load(kind: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.load(builder.gep(builder.inttoptr(values[0], kind.as_pointer()), [values[1]]))
 
     return generate
 
 
-def _store(kind):
-    def generate(context, builder, signature, values):
+def _store(kind: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         builder.store(values[2], builder.gep(builder.inttoptr(values[0], kind.as_pointer()), [values[1]]))
         return context.get_dummy_value()
 
     return generate
 
 
-@intrinsic
-def word_at(typing, address, index):
-    """A whole number."""
-    return types.int64(types.int64, types.int64), _load(_I64)
+def _pointer(kind: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.inttoptr(values[0], kind.as_pointer())
+
+    return generate
 
 
-@intrinsic
-def put_word_at(typing, address, index, value):
-    """Set a whole number."""
-    return types.void(types.int64, types.int64, types.int64), _store(_I64)
+_WORD, _NUMBER = types.int64, types.float64
+
+#: A whole number, and a double, at the place `index` behind an address; setting them.
+word_at: Callable[[int, int], int] = fixed(_WORD(_WORD, _WORD), _load(_I64))
+double_at: Callable[[int, int], float] = fixed(_NUMBER(_WORD, _WORD), _load(_F64))
+put_word_at: Callable[[int, int, int], None] = fixed(types.void(_WORD, _WORD, _WORD), _store(_I64))
+put_double_at: Callable[[int, int, float], None] = fixed(types.void(_WORD, _WORD, _NUMBER), _store(_F64))
+#: Pointers to doubles and to 64-bit words from an address.
+doubles_at: Callable[[int], Any] = fixed(_types.CPointer(_NUMBER)(types.intp), _pointer(_F64))
+words_at: Callable[[int], list[int]] = fixed(_types.CPointer(_WORD)(types.intp), _pointer(_I64))
 
 
-@intrinsic
-def double_at(typing, address, index):
-    """A double."""
-    return types.float64(types.int64, types.int64), _load(_F64)
-
-
-@intrinsic
-def put_double_at(typing, address, index, value):
-    """Set a double."""
-    return types.void(types.int64, types.int64, types.float64), _store(_F64)
-
-
-@intrinsic
-def doubles_at(typing, address):
-    """A pointer to doubles from an address."""
-
-    def generate(context, builder, signature, values):
-        return builder.inttoptr(values[0], _F64.as_pointer())
-
-    return types.CPointer(types.float64)(types.intp), generate
-
-
-@intrinsic
-def words_at(typing, address):
-    """A pointer to 64-bit words from an address."""
-
-    def generate(context, builder, signature, values):
-        return builder.inttoptr(values[0], _I64.as_pointer())
-
-    return types.CPointer(types.int64)(types.intp), generate
-
-
-def _array(kind, dimensions):
-    """An array over memory that nobody counts references to: what `carray` makes, without a function of its own."""
+def _array(kind: Any, dimensions: int) -> tuple[Any, Any]:
+    """An array over memory without a reference count: what `carray` makes, without a function of its own."""
     array_type = types.Array(kind, dimensions, "C")
 
-    def generate(context, builder, signature, values):
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         model, size = context.data_model_manager[array_type], ir.Constant(_I64, 8)
         fixed = {"meminfo": None, "parent": None, "itemsize": 8, "strides": [ir.Undefined] * (dimensions - 1) + [8]}
         fields = zip(model._fields, model.get_value_type().elements, strict=True)
@@ -98,17 +74,17 @@ def _array(kind, dimensions):
     return array_type(*[types.intp] * (1 + dimensions)), generate
 
 
-def _constant(kind, value):
+def _constant(kind: Any, value: Any) -> Any:
     if isinstance(value, list):
         return ir.Constant(kind, [_constant(kind.element, entry) for entry in value])
     return ir.Constant(kind, value)
 
 
-def _field(kind, dimensions):
+def _field(kind: Any, dimensions: int) -> tuple[Any, Any]:
     """The same for field `k` of a table, which holds an address and a number of rows for each field."""
     signature, array = _array(kind, dimensions)
 
-    def generate(context, builder, _, values):
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
         table, k, *width = values
         pair = _place(builder, table, builder.shl(k, ir.Constant(_I64, 1)))
         address, rows = builder.load(pair), builder.load(builder.gep(pair, [ir.Constant(_I64, 1)]))
@@ -117,47 +93,12 @@ def _field(kind, dimensions):
     return signature.return_type(*signature.args), generate
 
 
-@intrinsic
-def vector_at(typing, address, size):
-    """The doubles at an address as an array."""
-    return _array(types.float64, 1)
-
-
-@intrinsic
-def matrix_at(typing, address, rows, columns):
-    """The doubles at an address as rows."""
-    return _array(types.float64, 2)
-
-
-@intrinsic
-def index_at(typing, address, size):
-    """The whole numbers at an address as an array."""
-    return _array(types.int64, 1)
-
-
-@intrinsic
-def index_rows_at(typing, address, rows, columns):
-    """The whole numbers at an address as rows."""
-    return _array(types.int64, 2)
-
-
-@intrinsic
-def vector_field(typing, table, k):
-    """Field `k` of a table as an array of doubles."""
-    return _field(types.float64, 1)
-
-
-@intrinsic
-def matrix_field(typing, table, k, columns):
-    """Field `k` of a table as rows of doubles."""
-    return _field(types.float64, 2)
-
-
-@intrinsic
-def index_field(typing, table, k):
-    """Field `k` of a table as an array of whole numbers."""
-    return _field(types.int64, 1)
-
+#: Doubles, and whole numbers, at an address as an array (address, size) or as rows (address, rows, columns).
+vector_at, matrix_at = fixed(*_array(_NUMBER, 1)), fixed(*_array(_NUMBER, 2))
+index_at, index_rows_at = fixed(*_array(_WORD, 1)), fixed(*_array(_WORD, 2))
+#: Field `k` of a table as an array of doubles, as rows of doubles (table, k, columns), and as whole numbers.
+vector_field, matrix_field = fixed(*_field(_NUMBER, 1)), fixed(*_field(_NUMBER, 2))
+index_field = fixed(*_field(_WORD, 1))
 
 #: For `fields_of`: as many columns as rows.
 SQUARE = -1
@@ -185,12 +126,11 @@ def fields_of(kind: Any, first: int, *shapes: tuple[Any, int | None]) -> Any:
     7.0
     """
 
-    @intrinsic
-    def fields_at(typing, table):
+    def fields_at(typing: Any, table: Any) -> Any:
         arrays = [types.Array(entry, 1 if columns is None else 2, "C") for entry, columns in shapes]
-        gives = types.BaseTuple.from_types(arrays, kind)
+        gives = _types.BaseTuple.from_types(arrays, kind)
 
-        def generate(context, builder, signature, values):
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             made = []
             for k, (entry, columns) in enumerate(shapes, first):
                 _, field = _field(entry, 1 if columns is None else 2)
@@ -202,45 +142,41 @@ def fields_of(kind: Any, first: int, *shapes: tuple[Any, int | None]) -> Any:
 
         return gives(types.int64), generate
 
-    return fields_at
+    return intrinsic(fields_at)
 
 
-def _place(builder, table, word):
+def _place(builder: Any, table: Any, word: Any) -> Any:
     return builder.gep(builder.inttoptr(table, _I64.as_pointer()), [word])
 
 
-@intrinsic
-def field_size(typing, table, k):
-    """Rows of field `k` of a table."""
-
-    def generate(context, builder, signature, values):
-        place = builder.add(builder.shl(values[1], ir.Constant(_I64, 1)), ir.Constant(_I64, 1))
-        return builder.load(_place(builder, values[0], place))
-
-    return types.int64(types.int64, types.int64), generate
+def _size(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    place = builder.add(builder.shl(values[1], ir.Constant(_I64, 1)), ir.Constant(_I64, 1))
+    return builder.load(_place(builder, values[0], place))
 
 
-@intrinsic
-def address_of(typing, array):
+#: How many entries field `k` of a table has.
+field_size: Callable[[int, int], int] = fixed(_WORD(_WORD, _WORD), _size)
+
+
+def _address_of(typing: Any, array: Any) -> Any:
     """Where the numbers of an array are, which lie side by side."""
     if not isinstance(array, types.Array) or array.layout != "C":
         return None
 
-    def generate(context, builder, signature, values):
-        return builder.ptrtoint(make_array(array)(context, builder, values[0]).data, _I64)
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.ptrtoint(_make_array(array)(context, builder, values[0]).data, _I64)
 
     return types.intp(array), generate
 
 
-@intrinsic
-def row_of(typing, matrix, i):
-    """Row `i`, counted from the beginning, of rows that lie side by side, as an array that nobody counts."""
+def _row_of(typing: Any, matrix: Any, i: Any) -> Any:
+    """Row `i`, counted from the beginning, of rows that lie side by side, as an array without a reference count."""
     if not isinstance(matrix, types.Array) or matrix.layout != "C" or matrix.ndim != 2:
         return None
     signature, array = _array(matrix.dtype, 1)
 
-    def generate(context, builder, _, values):
-        rows = make_array(matrix)(context, builder, values[0])
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        rows = _make_array(matrix)(context, builder, values[0])
         columns = builder.extract_value(rows.shape, 1)
         start = builder.ptrtoint(builder.gep(rows.data, [builder.mul(values[1], columns)]), _I64)
         return array(context, builder, signature, [start, columns])
@@ -248,36 +184,28 @@ def row_of(typing, matrix, i):
     return signature.return_type(matrix, types.intp), generate
 
 
-@intrinsic
-def whole(typing, x):
-    """The whole part of a double, as a whole number."""
-
-    def generate(context, builder, signature, values):
-        return builder.fptosi(values[0], _I64)
-
-    return types.int64(types.float64), generate
+address_of: Callable[[Any], int] = intrinsic(_address_of)
+row_of: Callable[[Any, int], Any] = intrinsic(_row_of)
 
 
-@intrinsic
-def finite(typing, x):
-    """False for NaN and infinities: only of finite numbers the difference to themselves is 0."""
-
-    def generate(context, builder, signature, values):
-        return builder.fcmp_ordered("==", builder.fsub(values[0], values[0]), ir.Constant(_F64, 0.0))
-
-    return types.boolean(types.float64), generate
+def _whole(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    return builder.fptosi(values[0], _I64)
 
 
-@intrinsic
-def short_loop(typing):
-    """Keeps the loop it stands in as it is written: unrolling and vectorising cost more than a few numbers take.
+def _finite(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    return builder.fcmp_ordered("==", builder.fsub(values[0], values[0]), ir.Constant(_F64, 0.0))
 
-    No machine code comes of it, but a convergent call must not be copied.
-    """
 
-    def generate(context, builder, signature, values):
-        call = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
-        call.attributes.add("convergent")
-        return context.get_dummy_value()
+def _short_loop(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    call = builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+    call.attributes.add("convergent")
+    return context.get_dummy_value()
 
-    return types.void(), generate
+
+#: A double that is a whole number, as one.
+whole: Callable[[float], int] = fixed(_WORD(_NUMBER), _whole)
+#: Neither a NaN nor an infinity.
+finite: Callable[[float], bool] = fixed(types.boolean(_NUMBER), _finite)
+#: Keeps the loop it stands in as it is written: unrolling and vectorising cost more than a few numbers take. No machine
+#: code comes of it, but a convergent call must not be copied.
+short_loop: Callable[[], None] = fixed(types.void(), _short_loop)

@@ -1,15 +1,13 @@
 """Sums of products of whole rows with vector registers, from left to right, without a compiler's choice in it."""
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
-
 from __future__ import annotations
 
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+from cosolve.jit.calls import cgutils, fixed
 
 _LANES, _VECTORS = 8, 4  # numbers in a vector, vectors that are added up at the same time
 
@@ -24,7 +22,7 @@ def row_products(width: int) -> Any:
     word, number = ir.IntType(64), ir.DoubleType()
     vector = ir.VectorType(number, _LANES)
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         base_c, base_r, terms, count, target = arguments
         sums = [cgutils.alloca_once(builder, vector) for _ in range(_VECTORS)]
         at_terms = builder.inttoptr(terms, word.as_pointer())
@@ -55,8 +53,4 @@ def row_products(width: int) -> Any:
                 builder.store(builder.load(place), builder.inttoptr(address, vector.as_pointer()), align=8)
         return context.get_dummy_value()
 
-    @intrinsic
-    def dot(typing, coefficients, registers, terms, count, target):
-        return signature, generate
-
-    return dot
+    return fixed(signature, generate)

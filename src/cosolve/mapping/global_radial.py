@@ -54,12 +54,37 @@ def global_radial_basis(
     polynomial: Polynomial = "separate",
     axes: Sequence[int] | None = None,
 ) -> FieldMapping:
-    """Interpolation with the radial functions of all source points.
+    """Map by the radial basis functions of all source points, one dense matrix; for up to 7000 points.
 
-    `support` is the radius of the compact bases (`wendland_...`, `compact_thin_plate`) and of a `"gaussian"` (which is
-    1e-9 there, and zero beyond); `shape` is the parameter of `"multiquadric"` (`sqrt(shape^2 + r^2)`), its inverse, and
-    of a Gaussian (`exp(-(shape r)^2)`). `axes` are the coordinates that count (default: all).
+    Parameters
+    ----------
+    source : Mesh
+        Mesh that has the field.
+    target : Mesh
+        Mesh that gets it.
+    basis : str, default "wendland_c6"
+        "thin_plate", "volume", "multiquadric", "inverse_multiquadric", "gaussian", "wendland_c0", "wendland_c2",
+        "wendland_c4", "wendland_c6", "wendland_c8" or "compact_thin_plate".
+    support : float or None, default None
+        Radius of the compact bases and of a "gaussian" (which is 1e-9 there, and zero beyond).
+    shape : float or None, default None
+        Parameter of "multiquadric" (`sqrt(shape^2 + r^2)`), of its inverse, and of a "gaussian" (`exp(-(shape r)^2)`).
+    polynomial : {"separate", "on", "off"}, default "separate"
+        Linear polynomial: fitted first by least squares, part of the interpolation, or left out.
+    axes : sequence of int or None, default None
+        Coordinates that count. None: all.
 
+    Returns
+    -------
+    FieldMapping
+        The mapping.
+
+    References
+    ----------
+    .. [1] H. Wendland, Scattered Data Approximation, Cambridge University Press, 2004.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 6)
     >>> mapping = global_radial_basis(Mesh.line(x), Mesh.line([0.3, 0.5]), support=2.0)

@@ -47,14 +47,39 @@ def mortar(
     normals: Normals = "any",
     max_distance: float | None = None,
 ) -> FieldMapping:
-    """`L = M^-1 C`, the L2 projection of the source field onto the target mesh.
+    """Map by L2 projection onto the target mesh (mortar, order 2).
 
-    Where the source does not cover a part of the target, `enforce_consistency` scales rows so that they sum to one.
-    `normals` says which source cells a target cell may see: `"same"` or `"opposite"` orientation tells the two sides of
-    a thin body apart, `"any"` suits meshes that are not oriented. Cells see each other up to `max_distance`, by default
-    half the diameters of both. `L` is full, so the mass matrix is factorised once and every application solves with it;
-    `dual_mortar` is sparse and nearly as accurate.
+    Parameters
+    ----------
+    source : Mesh
+        Mesh that has the field.
+    target : Mesh
+        Mesh that gets it.
+    enforce_consistency : bool, default True
+        Scale rows to sum to one where the source does not cover a part of the target.
+    normals : {"any", "same", "opposite"}, default "any"
+        Which source cells a target cell sees: "same" or "opposite" orientation tells the two sides of a thin body
+        apart; "any" suits meshes that are not oriented.
+    max_distance : float or None, default None
+        Distance up to which cells see each other. None: half the diameters of both.
 
+    Returns
+    -------
+    FieldMapping
+        The mapping.
+
+    Notes
+    -----
+    `L = M^-1 C` with `M = int N_A N_A^T` over the target and `C = int N_A N_B^T` over the intersections. `L` is full,
+    so `M` is factorised once and every application solves with it; `dual_mortar` is sparse and nearly as accurate.
+
+    References
+    ----------
+    .. [1] C. Bernardi, Y. Maday, A. T. Patera, A new nonconforming approach to domain decomposition: the mortar element
+       method, in: Nonlinear Partial Differential Equations and Their Applications, Longman, 1994.
+
+    Examples
+    --------
     >>> mapping = mortar(Mesh.line([0.0, 1.0, 3.0]), Mesh.line([0.0, 1.5, 3.0]))
     >>> mapping.consistent([0.0, 1.0, 3.0]).round(12)
     array([0. , 1.5, 3. ])
@@ -75,8 +100,38 @@ def dual_mortar(
     normals: Normals = "any",
     max_distance: float | None = None,
 ) -> FieldMapping:
-    """`L = D^-1 int psi N_B^T` with dual shape functions `psi`: one sparse matrix; arguments as of `mortar`.
+    """Map by L2 projection with dual shape functions (dual mortar, order 2).
 
+    Parameters
+    ----------
+    source : Mesh
+        Mesh that has the field.
+    target : Mesh
+        Mesh that gets it.
+    enforce_consistency : bool, default True
+        See `mortar`.
+    normals : {"any", "same", "opposite"}, default "any"
+        See `mortar`.
+    max_distance : float or None, default None
+        See `mortar`.
+
+    Returns
+    -------
+    FieldMapping
+        The mapping.
+
+    Notes
+    -----
+    `L = D^-1 int psi N_B^T` with shape functions `psi` that are bi-orthogonal to those of the target, and the diagonal
+    `D_i = int N_i`. `L` is one sparse matrix.
+
+    References
+    ----------
+    .. [1] B. I. Wohlmuth, A mortar finite element method using dual spaces for the Lagrange multiplier, SIAM Journal on
+       Numerical Analysis 38(3), 2000.
+
+    Examples
+    --------
     >>> mapping = dual_mortar(Mesh.line([0.0, 1.0, 3.0]), Mesh.line([0.0, 1.5, 3.0]))
     >>> mapping.consistent([0.0, 1.0, 3.0]).round(12)
     array([0. , 1.5, 3. ])

@@ -17,8 +17,20 @@ from cosolve.mapping.mesh_checks import check_cells
 
 
 def field_to_loads(mesh: Mesh) -> FieldMapping:
-    """Loads at the points of a mesh from a field on it; their sum is the integral of the field.
+    """Make the mapping from a field on a mesh to its nodal loads, `f = M t` with the mass matrix `M`.
 
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+
+    Returns
+    -------
+    FieldMapping
+        From values at points (a traction in N/m^2) to loads (N), whose sum is the integral of the field.
+
+    Examples
+    --------
     >>> field_to_loads(Mesh.line([0.0, 1.0, 3.0])).consistent([2.0, 2.0, 2.0])
     array([1., 3., 2.])
     """
@@ -26,8 +38,20 @@ def field_to_loads(mesh: Mesh) -> FieldMapping:
 
 
 def loads_to_field(mesh: Mesh) -> FieldMapping:
-    """The field on a mesh that has these loads at its points, the inverse of `field_to_loads`.
+    """Make the mapping from nodal loads to the field that has them, the inverse of `field_to_loads`.
 
+    Parameters
+    ----------
+    mesh : Mesh
+        The mesh.
+
+    Returns
+    -------
+    FieldMapping
+        From loads (N) to values at points (N/m^2).
+
+    Examples
+    --------
     >>> loads_to_field(Mesh.line([0.0, 1.0, 3.0])).consistent([1.0, 3.0, 2.0]).round(12)
     array([2., 2., 2.])
     """

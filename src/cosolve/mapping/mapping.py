@@ -36,11 +36,32 @@ class LawArguments(TypedDict):
 
 @dataclass(frozen=True)
 class MappingReport:
-    """How good a mapping is: rows of `L` should sum to one, all targets be covered, distances be small.
+    """How good a mapping is.
 
-    `coverage` is the smallest share of a target cell that the source covers (1 for methods without overlaps),
-    `distance` the largest distance of a target point from the source (nan where the method does not measure it),
-    `unused` the number of source points that reach no target.
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    n_source : int
+        Number of source points.
+    n_target : int
+        Number of target points.
+    entries : int
+        Number of entries of the sparse matrix.
+    row_sums : tuple of (float, float)
+        Smallest and largest row sum of `L`; 1 keeps constants and total force.
+    coverage : float
+        Smallest share of a target cell that the source covers; 1 for methods without overlaps.
+    distance : float
+        Largest distance of a target point from the source; NaN if the method does not measure it.
+    unused : int
+        Number of source points that reach no target point.
+
+    Examples
+    --------
+    >>> import cosolve.mapping as cm
+    >>> cm.nearest_neighbour(cm.Mesh([[0.0], [1.0]]), cm.Mesh([[0.25]])).report().unused
+    1
     """
 
     method: str
@@ -67,11 +88,38 @@ class MappingReport:
 
 
 class FieldMapping:
-    """A linear operator between the points of a source mesh and those of a target mesh.
+    """A linear operator `L` between the points of a source mesh and those of a target mesh.
 
-    Fields are arrays of shape (n,) for scalars or (n, components), or flat arrays of `n * components` numbers, point by
-    point (`x0, y0, z0, x1, y1, z1, ...`), which is how vector ports carry them. What comes back has the same form.
+    Mappings are made by functions such as `barycentric`. A field is an array of shape (n,) or (n, components), or a
+    flat array of n * components numbers, point by point (x0, y0, z0, x1, ...), as vector ports carry it. What is
+    returned has the same form.
 
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    matrix : csr_array
+        `L`, shape (targets, sources); the coupling matrix `C` of a mortar mapping.
+    mass : csc_array or None, default None
+        Mass matrix `M` of a mortar mapping, `L = M^-1 C`.
+    scale : ndarray or None, default None
+        Factors of the rows of `L`.
+    coverage : float, default 1.0
+        See `MappingReport`.
+    distance : float, default nan
+        See `MappingReport`.
+
+    Attributes
+    ----------
+    n_source, n_target : int
+        Numbers of points.
+
+    Notes
+    -----
+    `consistent` applies `L`, `conservative` its transpose. Together they keep virtual work, `f^T (L u) = (L^T f)^T u`.
+
+    Examples
+    --------
     >>> import cosolve.mapping as cm
     >>> mapping = cm.barycentric(cm.Mesh.line([0.0, 1.0, 2.0]), cm.Mesh.line([0.0, 0.5, 1.5, 2.0]))
     >>> mapping.consistent([0.0, 10.0, 20.0])
@@ -93,13 +141,13 @@ class FieldMapping:
         distance: float = float("nan"),
     ) -> None:
         self.method = method
-        #: `L` itself, or `C` of a mortar operator: shape (targets, sources).
+        # `L` itself, or `C` of a mortar operator: shape (targets, sources).
         self.matrix = matrix
-        #: `M` of a mortar operator, None otherwise.
+        # `M` of a mortar operator, None otherwise.
         self.mass = mass
         self.n_target, self.n_source = (int(n) for n in matrix.shape)
         self._transposed = matrix.T  # shares its arrays
-        #: Factors of the rows of `L` ("enforce consistency"), None where there are none.
+        # Factors of the rows of `L` ("enforce consistency"), None where there are none.
         self.scale = scale
         self.coverage, self.distance = coverage, distance
 
@@ -111,7 +159,18 @@ class FieldMapping:
         return splu(self.mass, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
     def consistent(self, field: npt.ArrayLike) -> Vector:
-        """`L @ field`: from the points of the source to those of the target; constants stay what they are."""
+        """Map a field from the source to the target, `L u`: displacements, temperatures, tractions.
+
+        Parameters
+        ----------
+        field : array_like
+            Values at the source points.
+
+        Returns
+        -------
+        ndarray
+            Values at the target points. Constants are kept.
+        """
         given, rows = self._rows(field, self.n_source, "consistent", "source")
         values = self.matrix @ rows
         if self._factor is not None:
@@ -121,7 +180,18 @@ class FieldMapping:
         return _like(given, values)
 
     def conservative(self, load: npt.ArrayLike) -> Vector:
-        """`L.T @ load`: nodal forces from the target back to the source; total force and virtual work are kept."""
+        """Map nodal loads from the target back to the source, `L^T f`.
+
+        Parameters
+        ----------
+        load : array_like
+            Values at the target points.
+
+        Returns
+        -------
+        ndarray
+            Values at the source points. Total force and virtual work are kept.
+        """
         given, rows = self._rows(load, self.n_target, "conservative", "target")
         if self.scale is not None:
             rows = (rows.T * self.scale).T
@@ -130,8 +200,20 @@ class FieldMapping:
         return _like(given, self._transposed @ rows)
 
     def as_law(self, kind: Kind = "consistent") -> LawArguments:
-        """The mapping as a law between two vector ports.
+        """Return the mapping as arguments of `System.law`.
 
+        Parameters
+        ----------
+        kind : {"consistent", "conservative"}, default "consistent"
+            Which of the two.
+
+        Returns
+        -------
+        dict
+            `function` and `jacobian`.
+
+        Examples
+        --------
         >>> import cosolve as cs, cosolve.mapping as cm
         >>> wing, air = cm.Mesh.line([0.0, 1.0, 2.0]), cm.Mesh.line([0.0, 0.5, 1.5, 2.0])
         >>> mapping = cm.barycentric(wing, air)
@@ -153,10 +235,21 @@ class FieldMapping:
         return {"function": function, "jacobian": jacobian}
 
     def operator(self, components: int = 1) -> csr_array:
-        """`L` as one sparse matrix, for flat fields of so many components: the Jacobian of `consistent`.
+        """Return `L` as one sparse matrix.
 
-        Of a mortar operator, whose inverse is full, this is a full matrix and meant for small meshes.
+        Parameters
+        ----------
+        components : int, default 1
+            Number of components of the flat fields that it is applied to.
 
+        Returns
+        -------
+        csr_array
+            Shape (targets * components, sources * components). Of a mortar mapping it is a full matrix, for small
+            meshes.
+
+        Examples
+        --------
         >>> import cosolve.mapping as cm
         >>> cm.nearest_neighbour(cm.Mesh([[0.0], [1.0]]), cm.Mesh([[0.2]])).operator(2).toarray()
         array([[1., 0., 0., 0.], [0., 1., 0., 0.]])
@@ -183,11 +276,23 @@ class FieldMapping:
             )
 
     def restricted(self, *, source: npt.ArrayLike | None = None, target: npt.ArrayLike | None = None) -> FieldMapping:
-        """The same method between some points only, such as those that are free to move: masks or point numbers.
+        """Return the mapping between some of the points only.
 
-        The other source points count as zero. A mortar operator is `M_II^-1 C_II` then (test functions of the kept
-        target points only), not a part of the whole `L`. Rows that lose entries no longer sum to one.
+        Parameters
+        ----------
+        source : array_like or None, default None
+            Mask or numbers of the source points to keep; the others count as zero. None keeps all.
+        target : array_like or None, default None
+            Mask or numbers of the target points to keep. None keeps all.
 
+        Returns
+        -------
+        FieldMapping
+            The mapping. A mortar mapping is `M_II^-1 C_II` then, not a part of `L`. Rows that lose entries do not sum
+            to one.
+
+        Examples
+        --------
         >>> import cosolve.mapping as cm
         >>> string, fluid = cm.Mesh.line([0.0, 0.5, 1.0]), cm.Mesh.line([0.0, 0.3, 0.6, 1.0])
         >>> cm.mortar(string, fluid).restricted(source=[1], target=[1, 2]).operator().shape
@@ -216,8 +321,15 @@ class FieldMapping:
         return points.astype(np.intp)
 
     def report(self) -> MappingReport:
-        """Row sums, coverage, distances and unused source points.
+        """Measure row sums, coverage, distances and unused source points.
 
+        Returns
+        -------
+        MappingReport
+            The measures.
+
+        Examples
+        --------
         >>> import cosolve.mapping as cm
         >>> print(cm.nearest_neighbour(cm.Mesh([[0.0], [1.0], [5.0]]), cm.Mesh([[0.25], [1.0]])).report())
         nearest neighbour: 3 source points -> 2 target points, 2 entries

@@ -26,12 +26,39 @@ _KINDS = ((2, "line", "lines"), (3, "triangle", "triangles"), (4, "quadrilateral
 
 
 class Mesh:
-    """Points in one to three dimensions, joined by lines or by triangles and quadrilaterals (which may be mixed).
+    """A mesh of lines, or of triangles and quadrilaterals, in one to three dimensions.
 
-    `points` has the shape (n, dim), or (n,) in one dimension. Cells are rows of point numbers from 0; the corners of a
-    quadrilateral go around it. A mesh without cells is a cloud of points, enough for `nearest_neighbour` and
-    `radial_basis`. `name` appears in messages.
+    Without cells it is a cloud of points, enough for `nearest_neighbour` and `radial_basis`.
 
+    Parameters
+    ----------
+    points : array_like
+        Shape (n, dimensions), or (n,) in one dimension.
+    lines : array_like or None, default None
+        Shape (cells, 2), numbers of points from 0.
+    triangles : array_like or None, default None
+        Shape (cells, 3).
+    quadrilaterals : array_like or None, default None
+        Shape (cells, 4), corners in order around the cell.
+    name : str, default "mesh"
+        Name for messages.
+
+    Attributes
+    ----------
+    file_points : ndarray or None
+        Number of each point in the file it was read from.
+    cells : ndarray
+        Point numbers, one row per cell; triangles come first, -1 fills their rows.
+    corners : ndarray
+        Number of corners of each cell.
+
+    Raises
+    ------
+    SetupError
+        If a number is out of range, a point is not finite or a cell has no extent.
+
+    Examples
+    --------
     >>> mesh = Mesh([[0, 0], [2, 0], [2, 1], [0, 1], [3, 0]], triangles=[[1, 4, 2]], quadrilaterals=[[0, 1, 2, 3]])
     >>> print(mesh)
     mesh: 5 points in 2 dimensions, 1 triangle, 1 quadrilateral
@@ -49,7 +76,7 @@ class Mesh:
         name: str = "mesh",
     ) -> None:
         self.name = name
-        #: Number of each point in the file the mesh was read from (`read_mesh`), None otherwise.
+        # Number of each point in the file the mesh was read from (`read_mesh`), None otherwise.
         self.file_points: Index | None = None
         self.points = _checked_points(points, name)
         given = [
@@ -59,21 +86,37 @@ class Mesh:
         if len(given[0]) and (len(given[1]) or len(given[2])):
             raise SetupError(f"{name}: holds lines and surface cells; make two meshes, one of each")
         width = max([corners for cells, (corners, _, _) in zip(given, _KINDS, strict=True) if len(cells)] or [2])
-        #: Corner numbers, one row per cell (lines, or triangles then quadrilaterals); -1 fills the rows of triangles.
+        # Corner numbers, one row per cell (lines, or triangles then quadrilaterals); -1 fills the rows of triangles.
         self.cells: Index = np.full((sum(map(len, given)), width), -1, dtype=np.int64)
         row = 0
         for cells, (corners, _, _) in zip(given, _KINDS, strict=True):
             if len(cells):
                 self.cells[row : row + len(cells), :corners] = cells
                 row += len(cells)
-        #: Number of corners of each cell: 2, 3 or 4.
+        # Number of corners of each cell: 2, 3 or 4.
         self.corners: Index = np.repeat([2, 3, 4], [len(cells) for cells in given]).astype(np.int64)
         self._refuse_degenerate()
 
     @classmethod
     def line(cls, points: npt.ArrayLike, *, closed: bool = False, name: str = "mesh") -> Mesh:
-        """Points joined one after the other; `closed` joins the last to the first.
+        """Make a mesh of points joined one after the other.
 
+        Parameters
+        ----------
+        points : array_like
+            The points in order.
+        closed : bool, default False
+            Join the last point to the first.
+        name : str, default "mesh"
+            Name for messages.
+
+        Returns
+        -------
+        Mesh
+            A mesh of lines.
+
+        Examples
+        --------
         >>> print(Mesh.line([0.0, 0.5, 1.0], name="string"))
         string: 3 points in 1 dimension, 2 lines
         """
@@ -183,7 +226,18 @@ class Mesh:
                 )
 
     def label(self, cell: int) -> str:
-        """`mesh: triangle 3 (points 1, 4, 2)`, numbered as given."""
+        """Name a cell for messages.
+
+        Parameters
+        ----------
+        cell : int
+            Number of the cell.
+
+        Returns
+        -------
+        str
+            As in "mesh: triangle 3 (points 1, 4, 2)", numbered as given.
+        """
         corners = int(self.corners[cell])
         first = int(np.searchsorted(self.corners, corners))
         points = ", ".join(str(p) for p in self.cells[cell, :corners])

@@ -12,11 +12,28 @@ from cosolve.mapping.neighbours import nearest_points
 
 
 def nearest_neighbour(source: Mesh, target: Mesh, *, max_distance: float | None = None) -> FieldMapping:
-    """`L_ij` is 1 for the source point `j` nearest to the target point `i`, and 0 otherwise.
+    """Map by the nearest source point (order 1).
 
-    Needs points only. Constants are kept, linear fields are not. A target point further than `max_distance` from the
-    source is refused; without it, meshes that lie apart altogether are.
+    Parameters
+    ----------
+    source : Mesh
+        Mesh that has the field.
+    target : Mesh
+        Mesh that gets it.
+    max_distance : float or None, default None
+        A target point farther than this from the source is refused. None: only meshes that lie apart altogether are.
 
+    Returns
+    -------
+    FieldMapping
+        The mapping.
+
+    Notes
+    -----
+    Needs points only. Constants are kept, linear fields are not.
+
+    Examples
+    --------
     >>> mapping = nearest_neighbour(Mesh([[0.0], [1.0]]), Mesh([[0.1], [0.4], [0.8]]))
     >>> mapping.consistent([5.0, 7.0])
     array([5., 5., 7.])

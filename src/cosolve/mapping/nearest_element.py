@@ -29,16 +29,40 @@ def barycentric(
     max_distance: float | None = None,
     workers: int | None = None,
 ) -> FieldMapping:
-    """`L_ij = N_j(p_i)` with the shape functions of the source at its point `p_i` nearest to the target point `i`.
+    """Map by linear interpolation in the nearest source cell (order 2), also known as nearest projection.
 
-    The source needs cells, the target points only. Constants are kept always, linear fields where the target points
-    lie on the source. Beyond the edge of the source the value at the edge is taken; nothing is extrapolated. A target
-    point further than `max_distance` from the source is refused; without it, meshes that lie apart altogether are.
+    Parameters
+    ----------
+    source : Mesh
+        Mesh that has the field.
+    target : Mesh
+        Mesh that gets it.
+    normals : {"any", "same", "opposite"}, default "any"
+        Which source cells a target point sees: "same" or "opposite" orientation as its own cells tells the two sides of
+        a thin body apart; "any" suits meshes that are not oriented.
+    max_distance : float or None, default None
+        A target point farther than this from the source is refused. None: only meshes that lie apart altogether are.
+    workers : int or None, default None
+        Number of threads; None is one per core. The bits do not depend on it.
 
-    `normals` says which source cells a target point may see: `"same"` or `"opposite"` orientation as one of its own
-    cells tells the two sides of a thin body apart; `"any"` suits meshes that are not oriented. `workers` threads search
-    for the nearest elements (default: one per core), with the same bits for any number.
+    Returns
+    -------
+    FieldMapping
+        The mapping.
 
+    Notes
+    -----
+    `L_ij = N_j(p_i)` with the shape functions `N_j` of the source at its point `p_i` nearest to the target point `i`.
+    The source needs cells, the target points only. Constants are kept; linear fields where the target points lie on the
+    source. Nothing is extrapolated beyond the edge of the source.
+
+    References
+    ----------
+    .. [1] A. de Boer, A. H. van Zuijlen, H. Bijl, Review of coupling methods for non-matching meshes, Computer Methods
+       in Applied Mechanics and Engineering 196(8), 2007.
+
+    Examples
+    --------
     >>> square = Mesh([[0, 0], [1, 0], [1, 1], [0, 1]], quadrilaterals=[[0, 1, 2, 3]])
     >>> barycentric(square, Mesh([[0.25, 0.5]])).operator().toarray()
     array([[0.375, 0.125, 0.125, 0.375]])

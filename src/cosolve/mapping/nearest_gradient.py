@@ -13,8 +13,17 @@ from cosolve.mapping.neighbours import nearest_points
 
 
 class NearestGradient:
-    """`u(y) = u_j + (y - x_j) . grad u_j` with the source point `j` nearest to the target point.
+    """Map by the nearest source point and its gradient: `u(y) = u_j + (y - x_j)^T grad u_j` (order 2).
 
+    Parameters
+    ----------
+    source : Mesh
+        Mesh that has the field.
+    target : Mesh
+        Mesh that gets it.
+
+    Examples
+    --------
     >>> mapping = NearestGradient(Mesh([[0.0, 0.0], [1.0, 0.0]]), Mesh([[0.25, 0.5]]))
     >>> mapping.consistent([2.0, 9.0], [[[4.0], [1.0]], [[0.0], [0.0]]])    # two points, two axes, one component
     array([3.5])
@@ -28,7 +37,20 @@ class NearestGradient:
         self.n_source = source.n_points
 
     def consistent(self, field: npt.ArrayLike, gradient: npt.ArrayLike) -> Vector:
-        """A flat field, and its gradient with the shape (points, axes, components)."""
+        """Map a field and its gradient from the source to the target.
+
+        Parameters
+        ----------
+        field : array_like
+            Flat values at the source points.
+        gradient : array_like
+            Shape (points, axes, components).
+
+        Returns
+        -------
+        ndarray
+            Flat values at the target points.
+        """
         slopes = np.asarray(gradient, dtype=np.float64)
         rows = np.asarray(field, dtype=np.float64).reshape(self.n_source, -1)
         found = rows[self.nearest] + np.einsum("pa,pac->pc", self.offsets, slopes[self.nearest])
@@ -36,10 +58,19 @@ class NearestGradient:
 
 
 class ScaledToIntegral:
-    """A consistent mapping, scaled per component so that the integral over the target is that over the source.
+    """A consistent mapping scaled per component so that the integral is kept.
 
-    `source_weights` and `target_weights` are the shares of the cells that belong to each point (`point_shares`).
+    Parameters
+    ----------
+    mapping : FieldMapping
+        The mapping.
+    source_weights : ndarray
+        Share of the cells that belongs to each source point (`point_shares`).
+    target_weights : ndarray
+        The same of the target.
 
+    Examples
+    --------
     >>> import cosolve.mapping as cm
     >>> a, b = cm.Mesh.line([0.0, 1.0, 2.0]), cm.Mesh.line([0.0, 2.0])
     >>> plain = cm.barycentric(a, b)
@@ -51,7 +82,18 @@ class ScaledToIntegral:
         self.mapping, self.source_weights, self.target_weights = mapping, source_weights, target_weights
 
     def consistent(self, field: npt.ArrayLike) -> Vector:
-        """A flat field, mapped and scaled."""
+        """Map a field from the source to the target and scale it.
+
+        Parameters
+        ----------
+        field : array_like
+            Flat values at the source points.
+
+        Returns
+        -------
+        ndarray
+            Flat values at the target points.
+        """
         values = self.mapping.consistent(field)
         before = self.source_weights @ np.asarray(field, dtype=np.float64).reshape(self.mapping.n_source, -1)
         rows = values.reshape(self.mapping.n_target, -1)

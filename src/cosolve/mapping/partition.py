@@ -53,13 +53,49 @@ def partition_of_unity(
     max_distance: float | None = None,
     workers: int | None = None,
 ) -> FieldMapping:
-    """Radial basis interpolation in clusters of about `per_cluster` source points, for up to millions of points.
+    """Map by radial basis functions in overlapping clusters of points, for up to millions of points.
 
-    `basis`, `support`, `shape`, `polynomial` and `axes` are those of `global_radial_basis`, with which this agrees on a
-    mesh of one cluster. Without a `support`, that of a compact basis is three times the radius of the cluster. Balls
-    are larger by `overlap` than the points that they are made for. `max_distance` and `workers` are those of
-    `barycentric`.
+    Parameters
+    ----------
+    source : Mesh
+        Mesh that has the field.
+    target : Mesh
+        Mesh that gets it.
+    basis : str, default "wendland_c2"
+        Radial function, see `global_radial_basis`.
+    support : float or None, default None
+        Radius of a compact basis. None: three times the radius of the cluster.
+    shape : float or None, default None
+        Parameter of a basis that is not compact.
+    polynomial : {"separate", "on", "off"}, default "separate"
+        See `global_radial_basis`.
+    per_cluster : int, default 50
+        Number of source points per cluster, about.
+    overlap : float, default 0.15
+        By how much balls are larger than the points they are made for, above 0 and up to 2.
+    axes : sequence of int or None, default None
+        Coordinates that count. None: all.
+    max_distance : float or None, default None
+        A target point farther than this from the source is refused. None: only meshes that lie apart altogether are.
+    workers : int or None, default None
+        Number of threads; None is one per core. The bits do not depend on it.
 
+    Returns
+    -------
+    FieldMapping
+        The mapping.
+
+    Notes
+    -----
+    On a mesh of one cluster it agrees with `global_radial_basis`. The operator is one sparse matrix and the work grows
+    with the number of points.
+
+    References
+    ----------
+    .. [1] H. Wendland, Scattered Data Approximation, Cambridge University Press, 2004, 15.4.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> x = np.linspace(0.0, 1.0, 400)
     >>> mapping = partition_of_unity(Mesh.line(x), Mesh.line([0.1234, 0.5, 0.8765]))

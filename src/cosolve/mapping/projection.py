@@ -17,10 +17,26 @@ _INSIDE = 1e-10  # barycentric coordinates may be below zero by so much
 
 
 def nearest_projection(sources: Sequence[Mesh], target: Mesh) -> FieldMapping:
-    """Linear interpolation at the nearest point of several meshes, which share their points and differ in their cells.
+    """Map by linear interpolation at the nearest point of several source meshes that share their points.
 
-    Where there are no cells at all this is the nearest neighbour. Unlike `barycentric` it has no limit of distance.
+    Parameters
+    ----------
+    sources : sequence of Mesh
+        Meshes with the same points and different cells. Without any cells it is the nearest neighbour.
+    target : Mesh
+        Mesh that gets the field.
 
+    Returns
+    -------
+    FieldMapping
+        The mapping.
+
+    Notes
+    -----
+    Unlike `barycentric` it has no limit of distance.
+
+    Examples
+    --------
     >>> points = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [3.0, 0.0]]
     >>> sources = [Mesh(points, triangles=[[0, 1, 2]]), Mesh(points, lines=[[1, 3]])]
     >>> nearest_projection(sources, Mesh([[0.25, 0.25], [2.0, 0.1]])).consistent([0.0, 1.0, 2.0, 3.0])

@@ -16,10 +16,29 @@ from cosolve.mapping.neighbours import nearest_cells, nearest_points
 
 @dataclass(frozen=True)
 class MappingQuality:
-    """One number per target point: its distance from the source, its row sum, and errors of two kinds of fields.
+    """The quality of a mapping, one number per target point.
 
-    `linear` is the largest error of the coordinates themselves as fields, and `quadratic` that of their squares, from
-    the middle of the source; both relative to the range of the field over the source. `points` are the target points.
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    points : ndarray
+        The target points.
+    distance : ndarray
+        Distance from the source.
+    row_sums : ndarray
+        Row sums of `L`.
+    linear : ndarray
+        Largest error of the coordinates as fields, relative to their range over the source.
+    quadratic : ndarray
+        Largest error of their squares, from the middle of the source, likewise.
+
+    Examples
+    --------
+    >>> import cosolve.mapping as cm
+    >>> coarse, fine = cm.Mesh.line([0.0, 1.0, 2.0]), cm.Mesh.line([0.0, 0.5, 1.5, 2.0])
+    >>> cm.mapping_quality(cm.barycentric(coarse, fine), coarse, fine).distance
+    array([0., 0., 0., 0.])
     """
 
     method: str
@@ -40,7 +59,13 @@ class MappingQuality:
         return "\n".join(lines)
 
     def columns(self) -> dict[str, Vector]:
-        """The four measures by what they are, each better the smaller it is."""
+        """Return the four measures by their names.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Distance, `|row sum - 1|`, and errors of linear and quadratic fields; smaller is better.
+        """
         return {
             "distance from the source": self.distance,
             "|row sum - 1|": np.abs(self.row_sums - 1.0),
@@ -50,8 +75,24 @@ class MappingQuality:
 
 
 def mapping_quality(mapping: FieldMapping, source: Mesh, target: Mesh) -> MappingQuality:
-    """Measure a mapping between the meshes that it was made of; `cs.draw_mapping` makes a picture of it.
+    """Measure a mapping at every target point, before any run.
 
+    Parameters
+    ----------
+    mapping : FieldMapping
+        The mapping.
+    source : Mesh
+        Its source mesh.
+    target : Mesh
+        Its target mesh.
+
+    Returns
+    -------
+    MappingQuality
+        The measures; `draw_mapping` draws them.
+
+    Examples
+    --------
     >>> import cosolve.mapping as cm
     >>> coarse, fine = cm.Mesh.line([0.0, 1.0, 2.0]), cm.Mesh.line([0.0, 0.5, 1.5, 2.0])
     >>> print(mapping_quality(cm.barycentric(coarse, fine), coarse, fine))

@@ -53,14 +53,43 @@ def radial_basis(
     max_distance: float | None = None,
     workers: int | None = None,
 ) -> FieldMapping:
-    """Local radial basis interpolation; needs points only, so it maps between clouds as well as between meshes.
+    """Map by radial basis functions on the source points around each target point.
 
-    `basis` is `"cubic"` (`r^3`), `"thin_plate"` (`r^2 log r`) or `"wendland"` (C2, compact: `(1 - r)^4 (4 r + 1)` with
-    twice the radius of the neighbourhood as support). `neighbours` asks for so many nearest source points per target
-    point instead of those of the surrounding cells (the default in a cloud: 16, on a line 6). A target point further
-    than `max_distance` from the source is refused; without it, meshes that lie apart altogether are. `normals` and
-    `workers` are those of `barycentric`.
+    Parameters
+    ----------
+    source : Mesh
+        Mesh that has the field.
+    target : Mesh
+        Mesh that gets it.
+    basis : {"cubic", "thin_plate", "wendland"}, default "cubic"
+        Radial function: `r^3`, `r^2 log r`, or `(1 - r)^4 (4 r + 1)` with twice the radius of the neighbourhood as
+        support.
+    neighbours : int or None, default None
+        Number of nearest source points per target point. None: the points of the cells that touch the nearest cell; in
+        a cloud 16 points, on a line 6.
+    normals : {"any", "same", "opposite"}, default "any"
+        Which source cells a target point sees: "same" or "opposite" orientation as its own cells tells the two sides of
+        a thin body apart; "any" suits meshes that are not oriented.
+    max_distance : float or None, default None
+        A target point farther than this from the source is refused. None: only meshes that lie apart altogether are.
+    workers : int or None, default None
+        Number of threads; None is one per core. The bits do not depend on it.
 
+    Returns
+    -------
+    FieldMapping
+        The mapping.
+
+    Notes
+    -----
+    Constants and linear fields are reproduced. Needs points only, so it also maps between clouds.
+
+    References
+    ----------
+    .. [1] H. Wendland, Scattered Data Approximation, Cambridge University Press, 2004, 8.5.
+
+    Examples
+    --------
     >>> x = np.linspace(0, 1, 11)
     >>> mapping = radial_basis(Mesh.line(x), Mesh.line([0.03, 0.52, 0.97]))
     >>> abs(mapping.consistent(x**2) - [0.03**2, 0.52**2, 0.97**2]).max() < 2e-3

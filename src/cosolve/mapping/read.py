@@ -1,4 +1,4 @@
-"""Meshes from files: any format that meshio reads (Gmsh, VTK, Abaqus, Nastran, STL, ...), or arrays of numpy."""
+"""Meshes from files: any format that meshio (extra `cosolve[mesh]`) reads (Gmsh, VTK, Abaqus, STL, ...), or arrays."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from cosolve.basics.packages import optional
 from cosolve.errors import SetupError
 from cosolve.mapping.mesh import Mesh
 
@@ -17,12 +18,30 @@ _SURFACE = ("triangle", "quad")
 
 
 def read_mesh(path: str | Path, *, group: str | None = None, name: str | None = None) -> Mesh:
-    """The triangles and quadrilaterals of a mesh file or, if it has none, its lines.
+    """Read a mesh from a file.
 
-    `group` takes only the cells of that named set. Points that no such cell uses (inside a volume, say) are left out;
-    `mesh.file_points` gives the number in the file of each point that is kept. A file of numpy (`.npz`) holds the
-    arguments of `Mesh` as arrays: `points`, and `lines`, or `triangles` and `quadrilaterals`; all points are kept.
+    Parameters
+    ----------
+    path : str or Path
+        A file of any format that meshio reads (Gmsh, VTK, Abaqus, ...), or `.npz` with the arguments of `Mesh` as
+        arrays.
+    group : str or None, default None
+        Take only the cells of this named set.
+    name : str or None, default None
+        Name for messages. None: that of the file.
 
+    Returns
+    -------
+    Mesh
+        The triangles and quadrilaterals of the file or, if it has none, its lines. Points that no such cell uses are
+        left out (not of `.npz`); `file_points` gives their numbers in the file.
+
+    Notes
+    -----
+    Other files than `.npz` need `cosolve[mesh]`.
+
+    Examples
+    --------
     >>> import meshio, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = Path(folder.name) / "square.vtu"
@@ -52,6 +71,9 @@ def read_mesh(path: str | Path, *, group: str | None = None, name: str | None = 
         found = f"only {', '.join(sorted(others))}" if others else "no cells"
         raise SetupError(f"{where} holds {found}; a mapping needs line, triangle or quad cells with straight edges")
     used = np.unique(np.concatenate([rows.ravel() for rows in kept.values()]))
+    if len(used) and (used[0] < 0 or used[-1] >= len(file.points)):
+        wrong = used[0] if used[0] < 0 else used[-1]
+        raise SetupError(f"{where} has a cell with the point {wrong}, and {len(file.points)} points; write it anew")
     local = {kind: np.searchsorted(used, rows) for kind, rows in kept.items()}
     mesh = Mesh(
         np.asarray(file.points)[used],
@@ -70,7 +92,10 @@ def _from_arrays(path: Path, group: str | None, name: str | None) -> Mesh:
     if not path.is_file():
         raise SetupError(f"read_mesh: there is no file {path}")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened:
+            file = np.load(opened, allow_pickle=False)
+            if isinstance(file, np.ndarray):
+                raise ValueError("it is one array without a name")
             arrays = {key: file[key] for key in file.files}
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise SetupError(f"read_mesh: {path} is no file of numpy arrays ({error})") from None
@@ -88,14 +113,14 @@ def _from_arrays(path: Path, group: str | None, name: str | None) -> Mesh:
 def _read(path: Path) -> Any:
     if not path.is_file():
         raise SetupError(f"read_mesh: there is no file {path}")
-    import meshio  # type: ignore[import-untyped]
+    meshio = optional("meshio", "mesh", f"read_mesh: a file {path.suffix or path.name}")
 
-    talk = io.StringIO()  # meshio prints what it cannot read and leaves the program
+    printed = io.StringIO()  # meshio prints what it cannot read and leaves the program
     try:
-        with redirect_stdout(talk), redirect_stderr(talk):
+        with redirect_stdout(printed), redirect_stderr(printed):
             return meshio.read(path)
     except (Exception, SystemExit) as error:
-        reason = " ".join(talk.getvalue().split()) or f"{error} ({type(error).__name__})"
+        reason = " ".join(printed.getvalue().split()) or f"{error} ({type(error).__name__})"
         raise SetupError(f"read_mesh: meshio cannot read {path}: {reason}") from None
 
 

@@ -30,11 +30,28 @@ def elastic_part(
     centre: npt.ArrayLike = (0.0, 0.0, 0.0),
     axes: Literal["space", "body"] = "space",
 ) -> Matrix:
-    """Displacements (rows of three) of `points` without those of the rigid `rotation` about `centre`.
+    """Subtract a rigid rotation from displacements.
 
-    `rotation` is a matrix of three rows or a `scipy.spatial.transform.Rotation`. The result is in the axes of space, or
-    in those of the body, which turn with it.
+    Parameters
+    ----------
+    points : array_like
+        Shape (n, 3).
+    displacements : array_like
+        Displacements of the points, shape (n, 3).
+    rotation : array_like or scipy.spatial.transform.Rotation
+        The rotation, a matrix of shape (3, 3).
+    centre : array_like, default (0, 0, 0)
+        Centre of the rotation.
+    axes : {"space", "body"}, default "space"
+        Axes of the result: fixed in space, or turning with the body.
 
+    Returns
+    -------
+    ndarray
+        Shape (n, 3).
+
+    Examples
+    --------
     >>> from scipy.spatial.transform import Rotation
     >>> turn = Rotation.from_euler("y", 90, degrees=True) * Rotation.from_euler("x", 30, degrees=True)
     >>> blade = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 2.0]])
@@ -54,8 +71,24 @@ def elastic_part(
 
 
 def rigid_part(points: npt.ArrayLike, rotation: Any, *, centre: npt.ArrayLike = (0.0, 0.0, 0.0)) -> Matrix:
-    """Displacements of `points` (rows of three) that turn about `centre` as one body.
+    """Compute the displacements of points that turn about a centre as one body.
 
+    Parameters
+    ----------
+    points : array_like
+        Shape (n, 3).
+    rotation : array_like or scipy.spatial.transform.Rotation
+        The rotation, a matrix of shape (3, 3).
+    centre : array_like, default (0, 0, 0)
+        Centre of the rotation.
+
+    Returns
+    -------
+    ndarray
+        Shape (n, 3).
+
+    Examples
+    --------
     >>> rigid_part([[1.0, 0.0, 0.0]], [[0, -1, 0], [1, 0, 0], [0, 0, 1]])
     array([[-1., 1., 0.]])
     """

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.basics.checks import choice, is_number
+from cosolve.basics.checks import choice, is_number, not_negative
 from cosolve.errors import SetupError, StabilityWarning, warn
 from cosolve.interface.constraint import Combination
 from cosolve.interface.plan import Plan
@@ -30,23 +30,70 @@ _MARGIN = 1e-6
 
 @dataclass(frozen=True)
 class ConstraintTreatment:
-    """Base of the treatments: weighted combinations of levels, and relaxation towards the last accepted values.
+    """Base class of the treatments of algebraic constraints.
 
-    `allow_unstable` runs combinations of index and degree that are known to grow (to see them do so).
+    Parameters
+    ----------
+    allow_unstable : bool, default False
+        Run combinations of treatment and degree whose constraint errors are known to grow. Otherwise they are refused.
+
+    Attributes
+    ----------
+    relaxation : float
+        Weight of the new coupling variables when they are mixed with those of the last macro point; 1 is no mixing.
+    relaxed : {"all", "multipliers"}
+        Which coupling variables are mixed.
+
+    Notes
+    -----
+    Applied to a free double integrator, a treatment gives a linear recurrence for the error of the constraint, whatever
+    the subsystems are, as the step goes to zero. `limit_radius` is its spectral radius.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> isinstance(cs.Baumgarte(), cs.ConstraintTreatment)
+    True
     """
 
     allow_unstable: bool = field(default=False, kw_only=True, repr=False)
 
-    #: a share of the last accepted values that stays: 1 keeps nothing
+    # a share of the last accepted values that stays: 1 keeps nothing
     relaxation: ClassVar[float] = 1.0
     relaxed: ClassVar[str] = "all"
 
     def combinations(self, H: float) -> list[tuple[float, Combination]]:
-        """The interface problems whose solutions are averaged, with their weights (which add up to 1)."""
+        """Return the interface problems whose solutions are averaged.
+
+        Parameters
+        ----------
+        H : float
+            Length of the macro step in seconds.
+
+        Returns
+        -------
+        list of (float, Combination)
+            Weights, which add up to 1, and combinations of the levels `g`, `g'` and `g''` of the constraint.
+        """
         raise NotImplementedError
 
     def relax(self, plan: Plan, z: Vector, last: Vector) -> Vector:
-        """`z` moved back towards the last accepted values (Eq. 186)."""
+        """Mix coupling variables with those of the last macro point.
+
+        Parameters
+        ----------
+        plan : Plan
+            The compiled system.
+        z : ndarray
+            Corrected coupling variables.
+        last : ndarray
+            Accepted coupling variables of the last macro point.
+
+        Returns
+        -------
+        ndarray
+            `relaxation * z + (1 - relaxation) * last` for the entries that are mixed (Lu (2015), Eq. 186).
+        """
         if self.relaxation == 1.0:
             return z
         blended = self.relaxation * z + (1.0 - self.relaxation) * last
@@ -58,10 +105,22 @@ class ConstraintTreatment:
         return z
 
     def limit_radius(self, degree: int, step: float = 1.0) -> float:
-        """Factor by which an error of the constraint grows per macro step as the step goes to zero.
+        """Compute the factor by which a constraint error grows per macro step as the step goes to zero.
 
-        Only ratios such as `beta / H` matter, so they are taken at the given `step` (docs/theory.md, "Constraints").
+        Parameters
+        ----------
+        degree : int
+            Degree of the coupling variables.
+        step : float, default 1.0
+            Length of the macro step in seconds. Only ratios such as `beta / step` matter.
 
+        Returns
+        -------
+        float
+            The spectral radius; below 1 errors decay.
+
+        Examples
+        --------
         >>> import cosolve as cs
         >>> round(cs.Baumgarte(beta=0.4, gamma=0).limit_radius(degree=1), 4)
         1.8669
@@ -71,7 +130,20 @@ class ConstraintTreatment:
         return _limit_radius(self, degree, step)
 
     def refuse_unstable(self, degree: int, H: float) -> None:
-        """Refuse what grows as the step goes to zero; warn of what is marginal."""
+        """Raise an error if constraint errors grow as the step goes to zero; warn if they neither grow nor decay.
+
+        Parameters
+        ----------
+        degree : int
+            Degree of the coupling variables.
+        H : float
+            Length of the macro step in seconds.
+
+        Raises
+        ------
+        SetupError
+            If they grow, unless `allow_unstable`.
+        """
         if self.allow_unstable:
             return
         radius = self.limit_radius(degree, H)
@@ -94,18 +166,37 @@ class ConstraintTreatment:
 
 def _refuse_negative(treatment: ConstraintTreatment, **numbers: float | None) -> None:
     for name, value in numbers.items():
-        if value is not None and not (is_number(value) and value >= 0):
-            raise SetupError(f"{type(treatment).__name__}: {name} must be a number of at least 0, not {value!r}")
+        if value is not None:
+            not_negative(type(treatment).__name__, name, value)
 
 
 @dataclass(frozen=True)
 class Baumgarte(ConstraintTreatment):
-    """Method 1: `g + beta g' + gamma g'' = 0` at the end of every macro step (Eqs. 103, 174).
+    """Baumgarte stabilisation: `g + beta g' + gamma g'' = 0` at the end of every macro step.
 
-    `beta` in seconds, `gamma` in seconds squared. Index 3: both 0; index 2: `gamma=0`; index 1: both positive. By
-    default `beta = 2 H` and `gamma = H**2`, critically damped and stable for degrees 0 to 3. Large parameters cost
-    accuracy, with degree 0 an order.
+    Parameters
+    ----------
+    beta : float or None, default None
+        Weight of the constraint at velocity level, in seconds. None is `2 H` with the macro step `H`.
+    gamma : float or None, default None
+        Weight at acceleration level, in seconds squared. None is `H**2` if `beta` is None too, else 0.
+    allow_unstable : bool, default False
+        See `ConstraintTreatment`.
 
+    Notes
+    -----
+    Index 3: both 0. Index 2: `gamma=0`. Index 1: both positive. The defaults are critically damped and stable for
+    degrees 0 to 3. Large values cost accuracy, with degree 0 an order.
+
+    References
+    ----------
+    .. [1] D. Lu, Semi-implizite Co-Simulationsverfahren, dissertation, Technical University of Darmstadt, 2015, Eqs.
+       103 and 174 (method 1).
+    .. [2] J. Baumgarte, Stabilization of constraints and integrals of motion in dynamical systems, Computer Methods in
+       Applied Mechanics and Engineering 1(1), 1972.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=1, constraints=cs.Baumgarte(beta=2e-3, gamma=1e-6)).constraints.beta
     0.002
@@ -125,10 +216,28 @@ class Baumgarte(ConstraintTreatment):
 
 @dataclass(frozen=True)
 class WeightedMultipliers(ConstraintTreatment):
-    """Method 2: corrections for each level by itself, then their mean with weights 1, `a`, `b` (Eqs. 177 to 182).
+    """Weighted multipliers: one correction for each level of the constraint, then their weighted mean.
 
-    Index 3: `a = b = 0`; index 2: `b = 0`; index 1: both positive.
+    Parameters
+    ----------
+    a : float, default 1.0
+        Weight of the correction from `g' = 0`, relative to that from `g = 0`.
+    b : float, default 1.0
+        Weight of the correction from `g'' = 0`, relative to that from `g = 0`.
+    allow_unstable : bool, default False
+        See `ConstraintTreatment`.
 
+    Notes
+    -----
+    Index 3: `a = b = 0`. Index 2: `b = 0`. Index 1: both positive.
+
+    References
+    ----------
+    .. [1] D. Lu, Semi-implizite Co-Simulationsverfahren, dissertation, Technical University of Darmstadt, 2015, Eqs.
+       177 to 182 (method 2).
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> [weight for weight, _ in cs.WeightedMultipliers(a=1, b=2).combinations(H=1e-3)]
     [0.25, 0.25, 0.5]
@@ -152,11 +261,28 @@ class WeightedMultipliers(ConstraintTreatment):
 
 @dataclass(frozen=True)
 class StabilisedIndex2(ConstraintTreatment):
-    """Method 3: `g = 0` and `g' = 0` together, with a correction `mu` of the positions (Eqs. 184 to 186).
+    """Stabilised index 2: `g = 0` and `g' = 0` together, with a second multiplier in the position equations.
 
-    `relaxation` below 1 mixes in the last accepted values, which damps degrees above 0; `relaxed="multipliers"` leaves
-    copies of states out of the mixing (they would limit the order to 1).
+    Parameters
+    ----------
+    relaxation : float, default 1.0
+        Weight of the new values, in (0, 1]. Below 1 the values of the last macro point are mixed in, which damps
+        degrees above 0.
+    relaxed : {"all", "multipliers"}, default "all"
+        Which coupling variables are mixed. Mixing copies of states limits the order to 1; "multipliers" leaves them
+        out.
+    allow_unstable : bool, default False
+        See `ConstraintTreatment`.
 
+    References
+    ----------
+    .. [1] D. Lu, Semi-implizite Co-Simulationsverfahren, dissertation, Technical University of Darmstadt, 2015, Eqs.
+       184 to 186 (method 3).
+    .. [2] C. W. Gear, G. K. Gupta, B. Leimkuhler, Automatic integration of Euler-Lagrange equations with constraints,
+       Journal of Computational and Applied Mathematics 12-13, 1985.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=1, constraints=cs.StabilisedIndex2(relaxation=0.9)).constraints.relaxation
     0.9
@@ -189,7 +315,7 @@ def _limit_radius(treatment: ConstraintTreatment, degree: int, H: float) -> floa
     past = max(degree, 1)  # relaxation looks one back even for degree 0
     size = 2 + past * unknowns
 
-    def cross(state: Vector, new: Vector) -> Vector:
+    def advance(state: Vector, new: Vector) -> Vector:
         older = state[2:].reshape(past, unknowns)[:degree]
         inputs = np.vstack([new, older]) if degree else new[np.newaxis]
         y = state[0] + state[1] + by_position @ inputs[:, 0]
@@ -208,12 +334,12 @@ def _limit_radius(treatment: ConstraintTreatment, degree: int, H: float) -> floa
         state[column] = 1.0
         new = np.zeros(unknowns)
         for weight, combination in treatment.combinations(H):
-            zero = rows(combination, cross(state, np.zeros(unknowns)))
+            zero = rows(combination, advance(state, np.zeros(unknowns)))
             units = np.eye(unknowns)
-            slope = np.array([rows(combination, cross(state, unit)) - zero for unit in units]).T
+            slope = np.array([rows(combination, advance(state, unit)) - zero for unit in units]).T
             new -= weight * np.linalg.solve(slope, zero)
         new = treatment.relaxation * new + (1.0 - treatment.relaxation) * state[2 : 2 + unknowns]
-        y, w, _ = cross(state, new)
+        y, w, _ = advance(state, new)
         matrix[:, column] = np.concatenate([[y, w], new, state[2:-unknowns]])
     return float(np.abs(np.linalg.eigvals(matrix)).max())
 

@@ -13,9 +13,9 @@ subsystems are called:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -30,33 +30,78 @@ from cosolve.integrator.bdf_control import PATTERN, BdfControl
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method
 from cosolve.method.static_network import StaticNetwork, Tangents, dynamic_subsystems, is_static, static_levels
-from cosolve.method.step import MacroStep, Outcome, Remembering, Window
+from cosolve.method.step import MacroStep, Outcome, StatefulStep, Window
 from cosolve.signal import History
+from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.feedthrough import feedthrough
 
 if TYPE_CHECKING:
-    from cosolve.engine.readable.crew import Crew
+    from cosolve.engine.python.subsystem_caller import SubsystemCaller
 
 Variant = Literal["A", "B", "C", "fully_implicit", "last_corrector", "predictor"]
 
+_TIGHTER = 0.01  # tolerance of the more accurate reference
 _LETTERS = {"fully_implicit": "A", "last_corrector": "B", "predictor": "C"}
 
 
 @dataclass(frozen=True)
 class DynamicStatic(Method):
-    """Dynamic-static solver coupling, variant A, B or C (module docstring); chooses its own steps.
+    """Dynamic-static coupling: one dynamic subsystem and static ones under one BDF integrator.
 
-    `rtol`, `atol` (one number, or one per state; `rtol` unless given), `order` (highest, the only one with
-    `fixed_order`), `first_step`, `min_step`, `max_step`, `safety`, or a fixed `step`: see `BdfControl`. `pattern` says
-    at which corrector iterations the Jacobian is rebuilt; `newton` is the corrector's tolerance in units of the error
-    tolerance; `increment` the relative size of perturbations (raised where a static solver's `noise` asks for it);
-    `past(t)` gives states before the start where they are known, so that a run begins at full order.
+    A macro step is one accepted step of the integrator. It chooses the step itself; a `step` of `simulate` limits it.
+    The dynamic
+    subsystem must give its `equations`.
 
-    In the result's statistics a call of a static subsystem is one set of parallel solves, its Jacobians are the sets
-    with perturbed solves; calls of the dynamic subsystem are attempts at a step and its Jacobians are rebuilt iteration
-    matrices. A static subsystem that depends on time explicitly is lagged by one step in variant B: give time as an
-    output of the dynamic subsystem instead.
+    Parameters
+    ----------
+    variant : {"A", "B", "C"}, default "C"
+        When static subsystems are called. "A" ("fully_implicit"): in every corrector iteration. "B" ("last_corrector"):
+        once per step, linearised at the converged value of the step before; limits the order to 2. "C" ("predictor"):
+        once per attempt, linearised at the predictor of the step.
+    rtol : float, default 1e-6
+        Relative tolerance of the local error of each state.
+    atol : float, sequence of float or None, default None
+        Absolute tolerance in the units of the states, one for all or one per state. None is `rtol`.
+    order : int, default 5
+        Highest order of the BDF, 1 to 5.
+    fixed_order : bool, default False
+        Use `order` only, apart from the first steps.
+    step : float or None, default None
+        Constant step in seconds; switches the error test off.
+    first_step : float or None, default None
+        First step in seconds. None is chosen by the integrator.
+    min_step : float, default 0.0
+        Smallest step in seconds.
+    max_step : float, default inf
+        Largest step in seconds.
+    safety : float, default 0.85
+        Factor on the step that the error estimate allows.
+    pattern : str, default "TFFFTFFFTF"
+        One letter per corrector iteration: T rebuilds the iteration matrix, F does not. Its length limits the
+        iterations.
+    newton : float, default 0.01
+        Tolerance of the corrector in units of the error tolerance.
+    increment : float, default 1.5e-8
+        Relative increment of difference quotients; raised if a static subsystem states a larger `noise`.
+    past : callable or None, default None
+        `past(t)` returns the states before the start, if they are known, so that a run starts at full order.
 
+    Notes
+    -----
+    The dynamic subsystem is `E x' = f(t, x, u_d)`, `y_d = y_d(t, x)`, the static ones are a function `u_d(y_d)`.
+
+    In the statistics of the result a call of a static subsystem is one set of parallel solves, its Jacobians are the
+    sets with perturbed inputs; calls of the dynamic subsystem are attempted steps, its Jacobians are iteration
+    matrices. In variant B a static subsystem that depends on time explicitly lags by one step; give time as an output
+    of the dynamic subsystem instead.
+
+    References
+    ----------
+    .. [1] R. Schmoll, Co-Simulation und Solverkopplung, dissertation, University of Kassel, 2015, chapter 4 (Eqs. 4.11
+       to 4.16).
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> mass = cs.Ode(lambda t, x, u: [x[1], u[0]], lambda t, x, u: x, x0=[1.0, 0.0],
     ...               inputs=["force"], outputs=["x", "v"])
@@ -87,6 +132,8 @@ class DynamicStatic(Method):
 
     explicit: ClassVar[bool] = True
     chooses_step: ClassVar[bool] = True
+    instead: ClassVar[str] = "Implicit"
+    roles: ClassVar[Mapping[str, tuple[str, ...]]] = {"": ("equations",)}
 
     def __post_init__(self) -> None:
         letter = _LETTERS.get(self.variant, self.variant) if isinstance(self.variant, str) else None
@@ -114,7 +161,13 @@ class DynamicStatic(Method):
         return f"DynamicStatic({self.variant})"
 
     def control(self) -> BdfControl:
-        """The settings of the integrator."""
+        """Return the settings of the integrator.
+
+        Returns
+        -------
+        BdfControl
+            The options of this method that belong to the integrator.
+        """
         return BdfControl(
             rtol=self.rtol,
             atol=self.atol,  # type: ignore[arg-type]  # made a tuple above
@@ -127,6 +180,32 @@ class DynamicStatic(Method):
             pattern=self.pattern,
             newton=self.newton,
             safety=self.safety,
+        )
+
+    def references(self) -> tuple[DynamicStatic, DynamicStatic] | None:
+        if self.variant == "A":
+            return None
+        implicit = replace(self, variant="A")
+        if self.step is not None:
+            return implicit, replace(implicit, rtol=self.rtol * _TIGHTER, step=self.step / 4)
+        atol = None if self.atol is None else np.asarray(self.atol) * _TIGHTER
+        given = atol if atol is None else tuple(atol.tolist()) if atol.ndim else float(atol)
+        return implicit, replace(implicit, rtol=self.rtol * _TIGHTER, atol=given)
+
+    @classmethod
+    def recommended(cls, plan: Plan, feedthrough: Sequence[Any], looped: bool) -> str:
+        dynamic = [i for i, s in enumerate(plan.subsystems) if has_capability(s, "equations")]
+        static = [
+            i
+            for i, s in enumerate(plan.subsystems)
+            if has_capability(s, "state") and not len(s.get_state()) and feedthrough[i].any()
+        ]
+        if len(dynamic) != 1 or not static or len(dynamic) + len(static) < plan.n_subsystems or not looped:
+            return ""
+        return (
+            f"'{plan.names[dynamic[0]]}' is the only dynamic subsystem beside static ones "
+            f"({listed((plan.names[i] for i in static), 3)}): DynamicStatic('C') calls these once per step of its "
+            "implicit integration, without coupling error; worth it where they are expensive"
         )
 
     def complaints(self, plan: Plan) -> list[str]:
@@ -159,26 +238,38 @@ class DynamicStatic(Method):
             ]
         return super().complaints(plan)
 
-    def bind(self, crew: Crew) -> MacroStep:
-        run = _Coupled(self, crew)
+    def bind(self, caller: SubsystemCaller) -> MacroStep:
+        """Return the function that advances one macro step, see `Method`.
+
+        Parameters
+        ----------
+        caller : SubsystemCaller
+            Runs the subsystems.
+
+        Returns
+        -------
+        callable
+            `step(history, window) -> Outcome`.
+        """
+        run = _Coupled(self, caller)
 
         def step(history: History, limit: Window) -> Outcome:
             run.resume(history.newest, limit.t0)
-            return run.step(min(limit.t1, crew.plan.next_knot(limit.t0)))
+            return run.step(min(limit.t1, caller.plan.next_knot(limit.t0)))
 
-        return Remembering(step, run)
+        return StatefulStep(step, run)
 
 
 class _Coupled:
     """The problem that the integrator's corrector solves, and the macro step around it."""
 
-    def __init__(self, method: DynamicStatic, crew: Crew) -> None:
-        self.variant, self.past, self.crew = method.variant, method.past, crew
-        self.dynamic = dynamic_subsystems(crew.plan)[0]
-        self.name = crew.plan.names[self.dynamic]
-        self.subsystem = crew.plan.subsystems[self.dynamic]
+    def __init__(self, method: DynamicStatic, caller: SubsystemCaller) -> None:
+        self.variant, self.past, self.caller = method.variant, method.past, caller
+        self.dynamic = dynamic_subsystems(caller.plan)[0]
+        self.name = caller.plan.names[self.dynamic]
+        self.subsystem = caller.plan.subsystems[self.dynamic]
         self.rhs, self.output, self.E = self.subsystem.equations()
-        self.network = StaticNetwork(crew, self.dynamic, method.increment)
+        self.network = StaticNetwork(caller, self.dynamic, method.increment)
         control = method.control()
         self.scale = control.scale()
         # B: an algebraic state follows the linearisation error of each step, which shorter steps cannot take back
@@ -210,8 +301,8 @@ class _Coupled:
         first = np.isnan(solver.t)
         if not first and solver.t == t and np.array_equal(solver.x, x):
             return
-        self.crew.to_time(t, right=True)
-        self._u, self.tangents = self.crew.plan.inputs(z, self.dynamic), None
+        self.caller.to_time(t, right=True)
+        self._u, self.tangents = self.caller.plan.inputs(z, self.dynamic), None
         if first:
             self._refuse_bad_equations(t, x)
         slope = self._guarded(t, "evaluating its equations", lambda: self._slope(t, x, self._u))
@@ -219,22 +310,22 @@ class _Coupled:
 
     def step(self, t_max: float) -> Outcome:
         """One accepted step."""
-        solver, crew, i = self.solver, self.crew, self.dynamic
+        solver, caller, i = self.solver, self.caller, self.dynamic
         iterations, jacobians = solver.counts.iterations, solver.counts.jacobians
         t_start, self._rejected = solver.t, 0
-        crew.to_time(solver.t, right=True)
+        caller.to_time(solver.t, right=True)
         if self.variant == "B":  # once per accepted step; kept when the step is repeated
             self.tangents = self.network.call(solver.t, self._outputs(solver.t, solver.x))
         try:
             t = solver.step(t_max)
         finally:
-            crew.jacobians[i] += solver.counts.jacobians - jacobians
+            caller.jacobians[i] += solver.counts.jacobians - jacobians
         self.subsystem.set_state(solver.x)
-        crew.to_time(t)
+        caller.to_time(t)
         assert self.tangents is not None
         y, z = self.network.follow(self._outputs(t, solver.x), self.tangents)
-        self._u = crew.plan.inputs(z, i)
-        y[crew.plan.y_slices[i]] = self._outputs(t, solver.x)  # once more: those with feed-through have new inputs
+        self._u = caller.plan.inputs(z, i)
+        y[caller.plan.y_slices[i]] = self._outputs(t, solver.x)  # once more: those with feed-through have new inputs
         self.network.complete(t, y, z)
         return Outcome(
             *(y, z, z, solver.order),
@@ -247,8 +338,8 @@ class _Coupled:
     # -- what the integrator asks ----------------------------------------------------------------------
 
     def predicted(self, t: float, x: Vector) -> None:
-        self.crew.calls[self.dynamic] += 1
-        self.crew.to_time(t)
+        self.caller.calls[self.dynamic] += 1
+        self.caller.to_time(t)
         self._warm = self.network.save()
         if self.variant == "C":
             self.tangents = self.network.call(t, self._outputs(t, x))
@@ -261,7 +352,7 @@ class _Coupled:
         self.network.restore(self._warm)
 
     def evaluate(self, t: float, x: Vector, rebuild: bool) -> tuple[Vector, Matrix | None]:
-        self.crew.to_time(t)
+        self.caller.to_time(t)
         if self.variant == "A":
             self.tangents = self.network.call(t, self._outputs(t, x), None if rebuild else self.tangents)
         f = self._closed(t, x)
@@ -273,7 +364,7 @@ class _Coupled:
         """`f(t, x, u_d(y_d(x)))` with the static subsystems linearised: its derivative is the chain rule, Eq. 4.8."""
         assert self.tangents is not None
         _, z = self.network.follow(self._outputs(t, x), self.tangents)
-        self._u = self.crew.plan.inputs(z, self.dynamic)
+        self._u = self.caller.plan.inputs(z, self.dynamic)
         return self._guarded(t, "evaluating its equations", lambda: self._slope(t, x, self._u))
 
     # -- calls into the dynamic subsystem --------------------------------------------------------------
@@ -291,7 +382,7 @@ class _Coupled:
         return f
 
     def _outputs(self, t: float, x: Vector) -> Vector:
-        ports = self.crew.plan.output_ports[self.dynamic]
+        ports = self.caller.plan.output_ports[self.dynamic]
         y = self._guarded(t, "evaluating its outputs", lambda: ports.pack(self.output(t, x.copy(), self._u.copy())))
         if not np.isfinite(y).all():
             k = int(np.flatnonzero(~np.isfinite(y))[0])
@@ -310,7 +401,7 @@ class _Coupled:
 
     def _refuse_bad_equations(self, t: float, x: Vector) -> None:
         """Wrong sizes, and outputs that answer an input at once: `u_d(y_d)` would be an implicit equation."""
-        plan, i = self.crew.plan, self.dynamic
+        plan, i = self.caller.plan, self.dynamic
         if self.E is not None and np.shape(self.E) != (len(x), len(x)):
             raise CapabilityError(
                 f"'{self.name}' gives a mass matrix of shape {np.shape(self.E)}; expected {(len(x), len(x))} for its "

@@ -1,8 +1,8 @@
 """Coupling methods by name: `"semi-implicit"`, `"semi-implicit:2"`, `{"name": "implicit", "tol": 1e-8}`.
 
-Everything that takes a method takes one of these too, in Python, in files and on the command line. The names are those
-of the classes, in any spelling (`SemiImplicit`, `semi_implicit`), and the options those of their constructors, so a new
-method has its name as soon as it is exported.
+Everything that takes a method takes one of these too, in Python, in files and on the command line. Names come from the
+registry (`basics/registry.py`), in any spelling (`SemiImplicit`, `semi_implicit`); `package.module:Class` needs none.
+Options are those of the constructor.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import re
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import Any, TypeAlias, get_type_hints
+from pathlib import Path
+from typing import Any, TypeAlias, get_args, get_type_hints
 
-import cosolve.corrector
-import cosolve.method
-from cosolve.basics.wording import problem, shown, suggest
+from cosolve.basics import registry
+from cosolve.basics.imports import import_callable
+from cosolve.basics.wording import problem, raised, shown, suggest
 from cosolve.corrector import Corrector
-from cosolve.errors import SetupError
+from cosolve.errors import CosolveError, SetupError
 from cosolve.method import ConstraintTreatment, Method
+from cosolve.method.base import Purpose
 from cosolve.signal.collocation import POINTS
 
 #: What stands for an object in a file: its name, or a table with its name and options.
@@ -29,27 +29,8 @@ Named: TypeAlias = str | Mapping[str, Any]
 #: What everything that takes a method takes.
 MethodLike: TypeAlias = Method | Named
 
-#: From "module:function" to the function.
-Import: TypeAlias = Callable[[str], Callable[..., Any]]
-
-
-def kebab(name: str) -> str:
-    """A name as it stands in files.
-
-    >>> kebab("SemiImplicit"), kebab("StabilisedIndex2"), kebab("iqn_ils")
-    ('semi-implicit', 'stabilised-index2', 'iqn-ils')
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()
-
-
-def _exported(module: ModuleType, base: type) -> dict[str, type]:
-    classes = [getattr(module, name) for name in module.__all__]
-    return {kebab(c.__name__): c for c in classes if inspect.isclass(c) and issubclass(c, base) and c is not base}
-
-
-METHODS = _exported(cosolve.method, Method)
-CORRECTORS = _exported(cosolve.corrector, Corrector)
-TREATMENTS = _exported(cosolve.method, ConstraintTreatment)
+#: Classes that options may name, and where their names are registered.
+_INSIDE: dict[type, str] = {Corrector: "correctors", ConstraintTreatment: "treatments"}
 
 
 def is_open(given: object) -> bool:
@@ -61,17 +42,21 @@ def is_open(given: object) -> bool:
     return given is None or (isinstance(given, str) and given == "auto")
 
 
-def as_method(given: MethodLike, imported: Import | None = None) -> Method:
-    """The coupling method that is given, or the one of that name; `imported` finds functions that options name.
+def as_method(given: MethodLike, folder: Path | None = None) -> Method:
+    """The coupling method that is given, or the one of that name; modules are looked for in `folder` first.
 
     >>> as_method("gauss-seidel").label, as_method("GaussSeidel:2").label, as_method("semi-implicit:bdf2").label
     ('GaussSeidel(1)', 'GaussSeidel(2)', 'SemiImplicit(BDF2)')
     >>> as_method({"name": "implicit", "corrector": "iqn-ils", "tol": 1e-8}).tol
     1e-08
+    >>> as_method("semi-implicit(degree=2, increment=1e-4)").increment
+    0.0001
+    >>> as_method("cosolve.method.explicit:Jacobi:2").label
+    'Jacobi(2)'
     >>> as_method("gaus-seidel")
     Traceback (most recent call last):
     ...
-    cosolve.errors.SetupError: there is no method 'gaus-seidel'; did you mean 'gauss-seidel'?
+    cosolve.errors.SetupError: there is no method 'gaus-seidel'; did you mean 'gauss-seidel'? ...
     """
     if isinstance(given, Method):
         return given
@@ -80,28 +65,59 @@ def as_method(given: MethodLike, imported: Import | None = None) -> Method:
             "method must be a coupling method such as Jacobi(degree=1), a name such as 'jacobi', or a table with a "
             f"name, not {shown(repr(given))}"
         )
-    if isinstance(given, str) and ":" in given:
-        name, _, signal = given.partition(":")
-        given = {"name": name} | _drawn(signal, given)
-    return build("method", given, METHODS, imported)  # type: ignore[no-any-return]
+    if isinstance(given, str) and "(" in given:
+        name, _, options = given.partition("(")
+        table = as_written(f"method({options}")
+        if table is None:
+            raise SetupError(
+                f"'{shown(given)}': write options with their names and plain values, for example "
+                "implicit(tol=1e-8, corrector='iqn-ils')"
+            )
+        given = table | {"name": name.strip()}
+    elif isinstance(given, str) and ":" in given:
+        name, _, last = given.rpartition(":")
+        drawn = _drawn(last)
+        if drawn is None and registry.entry_of("methods", name) is not None:
+            raise SetupError(
+                f"'{shown(given)}': write a method as name:degree, for example semi-implicit:1, or with a signal, "
+                "semi-implicit:bdf2"
+            )
+        given = given if drawn is None else {"name": name} | drawn
+    return build("methods", given, Method, folder)  # type: ignore[no-any-return]
 
 
-def _drawn(text: str, whole: str) -> dict[str, Any]:
-    """Degree and signal from what stands after the colon: a degree, or the name of a signal.
+def _drawn(text: str) -> dict[str, Any] | None:
+    """Degree and signal from what stands after the last colon: a degree, or the name of a signal; None for a class.
 
-    >>> _drawn("2", "jacobi:2"), _drawn("bdf2", "implicit:bdf2")
-    ({'degree': 2}, {'degree': 1, 'signal': 'bdf'})
+    >>> _drawn("2"), _drawn("bdf2"), _drawn("Jacobi")
+    ({'degree': 2}, {'degree': 1, 'signal': 'bdf'}, None)
     """
     if text in ("bdf1", "bdf2", "bdf3"):
         return {"degree": int(text[-1]) - 1, "signal": "bdf"}
     if text in POINTS:
         return {"degree": 1, "signal": text}
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise SetupError(
-            f"'{shown(whole)}': write a method as name:degree, for example semi-implicit:1, or with a signal, "
-            "semi-implicit:bdf2"
-        )
-    return {"degree": int(text)}
+    return {"degree": int(text)} if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def proposals(purpose: Purpose) -> list[Method]:
+    """The methods that are proposed for a purpose, in order; those of a package that does not work are left out.
+
+    >>> [method.label for method in proposals("map")]
+    ['Jacobi(1)', 'GaussSeidel(1)', 'SemiImplicit(1)', 'Implicit(1)']
+    """
+    found = [(one.place, name, kind, one) for name, kind in method_classes().items() for one in kind.proposals]
+    chosen = sorted((each for each in found if each[3].purpose == purpose), key=lambda each: each[:2])
+    return [kind(**one.options) for _, _, kind, one in chosen]
+
+
+def method_classes() -> dict[str, type[Method]]:
+    """The registered methods by name; those of a package that does not work are left out.
+
+    >>> "jacobi" in method_classes()
+    True
+    """
+    found = registry.usable("methods")
+    return {name: kind for name, kind in found.items() if inspect.isclass(kind) and issubclass(kind, Method)}
 
 
 def as_written(text: str) -> dict[str, Any] | None:
@@ -128,49 +144,84 @@ def _table(node: ast.expr) -> Any:
     return {"name": node.func.id} | {key: value for key, value in options.items() if value is not None}
 
 
-def build(role: str, given: Named, known: Mapping[str, type], imported: Import | None = None) -> Any:
-    """The object of a known class that a name or a table stands for."""
+def build(group: str, given: Named, base: type, folder: Path | None = None) -> Any:
+    """The object that a name or a table stands for: of a group of the registry, and an instance of `base`."""
+    role = registry.GROUPS[group]
     if not isinstance(given, (str, Mapping)):
         raise SetupError(f"{role} is a name or a table with a name, not {shown(repr(given))}")
     options = {"name": given} if isinstance(given, str) else dict(given)
     name = options.pop("name", None)
     if not isinstance(name, str):
-        raise SetupError(f"{role} needs a name, one of {', '.join(known)}")
-    chosen = known.get(kebab(name))
-    if chosen is None:
-        raise SetupError(f"there is no {role} '{shown(name)}'; {suggest(kebab(name), list(known))}")
-    return construct(f"{role} '{kebab(name)}'", chosen, options, imported)
+        raise SetupError(f"{role} needs a name, one of {', '.join(registry.names(group))}")
+    made = construct(f"{role} '{shown(name)}'", registry.lookup(group, name, folder), options, folder)
+    if not isinstance(made, base):
+        raise SetupError(f"{role} '{shown(name)}' makes a {type(made).__name__}, not a cosolve.{base.__name__}")
+    return made
 
 
-def construct(what: str, cls: Any, options: Mapping[str, Any], imported: Import | None = None) -> Any:
-    """`cls(**options)`, with a sentence about the first option that does not fit; objects inside may be named too."""
-    from pydantic import TypeAdapter, ValidationError  # only needed for names
-
+def construct(what: str, factory: Callable[..., Any], options: Mapping[str, Any], folder: Path | None = None) -> Any:
+    """`factory(**options)`, with a sentence about the first option that does not fit; objects inside may be named."""
     if not isinstance(options, Mapping):
         raise SetupError(f"{what} is a table of options, not {shown(repr(options))}")
-    signature = inspect.signature(cls)
-    known = list(signature.parameters)
-    hints = get_type_hints(cls if dataclasses.is_dataclass(cls) else cls.__init__)
+    signature = inspect.signature(factory)
+    known = named_parameters(signature)
+    hints = hints_of(factory)
     values: dict[str, Any] = {}
     for option, value in options.items():
         if option not in known:
+            if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+                values[option] = value
+                continue
             raise SetupError(f"{what} has no option '{shown(option)}'; {suggest(str(option), known)}")
-        hint = hints[option]
-        if isinstance(value, (Corrector, ConstraintTreatment)):
-            values[option] = value
-        elif hint is Corrector:
-            values[option] = build("corrector", value, CORRECTORS, imported)
-        elif hint == ConstraintTreatment | None:
-            values[option] = build("constraint treatment", value, TREATMENTS, imported)
-        elif imported is not None and getattr(hint, "__name__", "") == "Callable" and isinstance(value, str):
-            values[option] = imported(value)
-        else:
-            try:
-                values[option] = TypeAdapter(hint).validate_python(value, strict=True)
-            except ValidationError as failure:
-                wrong = failure.errors()[0]
-                raise SetupError(f"{what}: {option} {problem(wrong['msg'], wrong['input'])}") from None
-    missing = [n for n, p in signature.parameters.items() if p.default is p.empty and n not in values]
+        values[option] = _option(f"{what}: {option}", hints.get(option, Any), value, folder)
+    missing = [name for name in known if signature.parameters[name].default is inspect.Parameter.empty]
+    missing = [name for name in missing if name not in values]
     if missing:
         raise SetupError(f"{what} needs the option '{missing[0]}'")
-    return cls(**values)
+    try:
+        return factory(**values)
+    except CosolveError:
+        raise
+    except Exception as error:
+        raise SetupError(f"{what} cannot be made with these options: {raised(error)}") from error
+
+
+def _option(what: str, hint: Any, value: Any, folder: Path | None) -> Any:
+    """The value of an option: built or imported where it is named, checked against its type otherwise."""
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+
+    for base, group in _INSIDE.items():
+        if hint == base or base in get_args(hint):
+            return value if isinstance(value, base) or value is None else build(group, value, base, folder)
+    if isinstance(value, str) and is_function(hint):
+        return import_callable(value, folder or Path())
+    try:
+        return TypeAdapter(hint).validate_python(value, strict=True)
+    except ValidationError as failure:
+        wrong = failure.errors()[0]
+        raise SetupError(f"{what} {problem(wrong['msg'], wrong['input'])}") from None
+    except (PydanticSchemaGenerationError, PydanticUserError):  # a type that only Python knows, as of arrays
+        return value
+
+
+def is_function(hint: Any) -> bool:
+    """True for the type of a function, also one that may be None; files name it as `module:function`.
+
+    >>> is_function(Callable[[float], float] | None), is_function(str)
+    (True, False)
+    """
+    return any(getattr(each, "__name__", "") == "Callable" for each in (hint, *get_args(hint)))
+
+
+def named_parameters(signature: inspect.Signature) -> list[str]:
+    """The parameters that can be given by name."""
+    return [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+
+
+def hints_of(factory: Callable[..., Any], *, include_extras: bool = False) -> dict[str, Any]:
+    """The types of the parameters of a class or function, as far as they are stated and can be resolved."""
+    is_plain = inspect.isclass(factory) and not dataclasses.is_dataclass(factory)
+    try:
+        return get_type_hints(factory.__init__ if is_plain else factory, include_extras=include_extras)
+    except (NameError, TypeError, AttributeError):  # names that only type checkers see
+        return {}

@@ -12,23 +12,23 @@ from typing import Any, ClassVar, Literal
 
 from cosolve.basics.checks import choice, flag, positive
 from cosolve.corrector import Newton
-from cosolve.method.base import JacobianSource, Method, Script, SignalName
+from cosolve.method.base import Declaration, JacobianSource, Method, Proposal, SignalName
 from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
-from cosolve.verbs import (
+from cosolve.operations import (
     accept,
-    agreed,
+    accepted,
     another_problem,
-    asked,
+    corrected_again,
+    coupling_from_outputs,
     ending_in,
-    left_too_much,
     minus,
-    note_residual,
+    newton_step,
     predicted,
-    remember,
-    repeated,
+    record_residual,
+    record_scales,
     residual,
-    rewind,
-    solved,
+    residual_too_large,
+    rollback,
     sweep,
 )
 
@@ -38,40 +38,80 @@ def semi_implicit(m: Any, o: SemiImplicit) -> Any:
     z_p = predicted(m, o.guess)
     sweep(m, ending_in(m, z_p))  # on the corrector's nodes, so that perturbed runs share them
     while another_problem(m):
-        accept(m, minus(m, z_p, solved(m, residual(m, z_p))))
-    z = agreed(m)
-    rewind(m)
+        accept(m, minus(m, z_p, newton_step(m, residual(m, z_p))))
+    z = accepted(m)
+    rollback(m)
     sweep(m, ending_in(m, z))
     r = residual(m, z)
-    while o.repeat and left_too_much(m, z, r):
-        z = repeated(m, z, r)
-        rewind(m)
+    while o.repeat and residual_too_large(m, z, r):
+        z = corrected_again(m, z, r)
+        rollback(m)
         sweep(m, ending_in(m, z))
         r = residual(m, z)
-    note_residual(m, r)
-    remember(m, z)
-    return asked(m) if o.final_update else z
+    record_residual(m, r)
+    record_scales(m, z)
+    return coupling_from_outputs(m) if o.final_update else z
 
 
 @dataclass(frozen=True)
 class SemiImplicit(Method):
-    """One correction per macro step.
+    """Semi-implicit predictor/corrector coupling: one correction per macro step.
 
-    `jacobian`: `"auto"` takes exact Jacobians where subsystems have them and differences elsewhere, `"difference"`
-    perturbs always; `increment` is the relative increment of the differences. `final_update` recomputes the coupling
-    variables of laws and connections from the corrected outputs (Eqs. 14, 88). `predictor` is the degree of the first
-    guess (default: `degree`); on linear systems the result does not depend on it. `refresh="run"` keeps the Jacobian as
-    long as step and degree stay the same: exact for linear systems, cheaper and less accurate for others.
-    `signal="bdf"` draws signals by backward differences (order `degree + 1`, degree 0 to 2; `signal/bdf.py`): stiff
-    couplings of first-order subsystems (heat, circuits, tanks) are damped then, where `"lagrange"` rings or grows.
-    `"collocation"` (order 2, also for stiff spring laws) and `"radau"` (order 3) solve the coupling equations at two
-    points of the step, with twice the unknowns and subsystem steps (`signal/collocation.py`).
-    `constraints` says how multipliers of rigid joints are found: `Baumgarte()` (default), `WeightedMultipliers()` or
-    `StabilisedIndex2()`. A correction that leaves more than 2 % of a variable's size, or more than a tenth of what the
-    step began with, is repeated: with a new Jacobian, then by secants. What is left after that counts in the estimate
-    of `Adaptive`, which repeats the step with a shorter one; with a fixed step the run stops with a `ConvergenceError`.
-    `repeat=False` makes exactly one correction per step, whatever it leaves (`result.residual`).
+    A predictor run with extrapolated coupling variables, the interface Jacobian, one Newton step, and a run with the
+    corrected values. Every subsystem needs rollback.
 
+    Parameters
+    ----------
+    degree : int, default 1
+        Degree of the polynomials through the coupling variables, 0 to 2 with `signal="bdf"`. For stiff couplings of
+        first order degree 1 rings and degree 2 is unstable; use `signal="bdf"` there.
+    final_update : bool, default True
+        Evaluate laws and connections once more with the corrected outputs at the end of the step.
+    signal : {"lagrange", "bdf", "collocation", "radau"}, default "lagrange"
+        How coupling variables vary inside a step. "lagrange": polynomial through their values at macro points. "bdf":
+        backward differences of order `degree + 1`, which damp stiff couplings of first order. "collocation" (order 2)
+        and "radau" (order 3): the coupling equations hold at two points of the step, with twice the unknowns and
+        subsystem steps; they need `degree=1`.
+    jacobian : {"auto", "difference"}, default "auto"
+        "auto" uses the `jacobian` method of subsystems that have one and difference quotients for the others;
+        "difference" perturbs always.
+    increment : float, default 1e-5
+        Increment of the difference quotients, relative to the size of a coupling variable.
+    predictor : int or None, default None
+        Degree of the first guess; None is `degree`. On linear systems the result does not depend on it.
+    refresh : {"step", "run"}, default "step"
+        "run" keeps the interface Jacobian as long as step and degree stay the same. Exact for linear systems, less
+        accurate for others.
+    constraints : ConstraintTreatment or None, default None
+        Treatment of algebraic constraints (rigid joints): `Baumgarte()`, which is the default, `WeightedMultipliers()`
+        or `StabilisedIndex2()`.
+    repeat : bool, default True
+        Repeat a correction that leaves more than 2 % of a variable's size, or more than a tenth of the residual at the
+        start of the step: first with a new Jacobian, then by secants. What is left after that counts in the error
+        estimate of `Adaptive`; with a fixed step the run stops. False makes exactly one correction.
+
+    Raises
+    ------
+    ConvergenceError
+        During a run with a fixed step, if repeated corrections leave a large residual.
+
+    Notes
+    -----
+    With the interface residual `r(z)` of the predicted coupling variables `z_p` and its Jacobian `G = dr/dz`, the
+    corrected ones are::
+
+        z = z_p - G(z_p)^-1 r(z_p).
+
+    For linear systems this is the fully implicit method.
+
+    References
+    ----------
+    .. [1] B. Schweizer, D. Lu, Semi-implicit co-simulation approach for solver coupling, Archive of Applied Mechanics
+       84, 2014, 3.6.
+    .. [2] D. Lu, Semi-implizite Co-Simulationsverfahren, dissertation, Technical University of Darmstadt, 2015, 2.2.6.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> cs.SemiImplicit(degree=2).needs
     ('rollback',)
@@ -79,7 +119,7 @@ class SemiImplicit(Method):
 
     jacobian: JacobianSource = "auto"
     increment: float = 1e-5
-    final_update: bool = True
+    final_update: bool = True  # type: ignore[misc]  # an option here, a constant of other methods
     predictor: int | None = None
     refresh: Literal["step", "run"] = "step"
     constraints: ConstraintTreatment | None = None
@@ -89,6 +129,18 @@ class SemiImplicit(Method):
     needs: ClassVar[tuple[str, ...]] = ("rollback",)
     stops_at_events: ClassVar[bool] = True
     instead: ClassVar[str] = "Jacobi or GaussSeidel"
+    proposals: ClassVar[tuple[Proposal, ...]] = (
+        Proposal("map", 30, {"degree": 1}),
+        Proposal("check", 10, {"degree": 1}),
+        Proposal("check", 11, {"degree": 2}),
+        Proposal("check", 12, {"degree": 0}),
+        Proposal("check", 13, {"degree": 1, "signal": "bdf"}),
+        Proposal("check", 14, {"degree": 2, "signal": "bdf"}),
+        Proposal("check", 15, {"degree": 1, "signal": "collocation"}),
+        Proposal("corrected", 10, {"degree": 2}),
+        Proposal("damped", 10, {"degree": 2, "signal": "bdf"}),  # stiff first-order couplings ask for signals that damp
+        Proposal("damped", 11, {"degree": 0}),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,12 +156,12 @@ class SemiImplicit(Method):
 
     @property
     def guess(self) -> int:
-        """The degree of the first guess."""
+        """Degree of the first guess."""
         return self.degree if self.predictor is None else self.predictor
 
     @property
-    def script(self) -> Script:
-        return Script(
+    def declaration(self) -> Declaration:
+        return Declaration(
             semi_implicit,
             self.guess,
             corrector=Newton(self.refresh),

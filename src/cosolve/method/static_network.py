@@ -26,7 +26,7 @@ from cosolve.interface.plan import Block, Plan
 from cosolve.subsystem.base import Subsystem, has_capability
 
 if TYPE_CHECKING:
-    from cosolve.engine.readable.crew import Crew
+    from cosolve.engine.python.subsystem_caller import SubsystemCaller
 
 
 #: Of a change of the outputs, what given derivatives may miss; how often in a run they are compared with differences.
@@ -89,8 +89,8 @@ def static_levels(plan: Plan, dynamic: int) -> tuple[list[list[int]], list[int]]
 class StaticNetwork:
     """Evaluates and linearises the static subsystems for given outputs of the dynamic one."""
 
-    def __init__(self, crew: Crew, dynamic: int, increment: float) -> None:
-        self.crew, self.plan, self.dynamic, self.increment = crew, crew.plan, dynamic, increment
+    def __init__(self, caller: SubsystemCaller, dynamic: int, increment: float) -> None:
+        self.caller, self.plan, self.dynamic, self.increment = caller, caller.plan, dynamic, increment
         plan = self.plan
         groups, _ = static_levels(plan, dynamic)
         sources = {i: sources_of(plan, i) for i in range(plan.n_subsystems)}
@@ -179,21 +179,21 @@ class StaticNetwork:
 
     def _value(self, i: int, t: float, u: Vector) -> Vector:
         """Outputs at `u`: one call without perturbed solves."""
-        self.crew.calls[i] += 1
+        self.caller.calls[i] += 1
         began = perf_counter()
         try:
             return self._solve(i, self.plan.subsystems[i], t, u)
         finally:
-            self.crew.seconds[i] += perf_counter() - began
+            self.caller.seconds[i] += perf_counter() - began
 
     def _tangent(self, i: int, t: float, u: Vector) -> Tangent:
         """Outputs at `u` and their derivatives: one call."""
-        crew, subsystem = self.crew, self.plan.subsystems[i]
+        caller, subsystem = self.caller, self.plan.subsystems[i]
         if not len(u):
             y = self._value(i, t, u)
             return Tangent(u, y, np.zeros((len(y), 0)))
-        crew.calls[i] += 1
-        crew.jacobians[i] += 1
+        caller.calls[i] += 1
+        caller.jacobians[i] += 1
         began = perf_counter()
         try:
             if has_capability(subsystem, "output jacobian"):
@@ -206,13 +206,13 @@ class StaticNetwork:
             values = self._set(i, subsystem, t, points)
             return Tangent(u, values[0], (np.array(values[1:]) - values[0]).T / (np.diag(points[1:]) - u))
         finally:
-            crew.seconds[i] += perf_counter() - began
+            caller.seconds[i] += perf_counter() - began
 
     def _set(self, i: int, subsystem: Subsystem, t: float, points: Matrix) -> list[Vector]:
         """The solves of one set, each from the present state; leaves the state that the unperturbed one reached."""
         if not self._can_roll_back[i]:
             return [self._solve(i, subsystem, t, u) for u in points]
-        state, pool = subsystem.save(), self.crew.pool
+        state, pool = subsystem.save(), self.caller.pool
         if pool is not None and subsystem.concurrent:
             copies = self._copies.setdefault(i, [deepcopy(subsystem) for _ in points[1:]])
             jobs = [pool.submit(self._solve_from, i, c, state, t, u) for c, u in zip(copies, points[1:], strict=True)]
@@ -305,7 +305,7 @@ class StaticNetwork:
     def _where(self, i: int, t: float, u: Vector) -> str:
         named = zip(self.plan.input_ports[i].labels(), u, strict=True)
         given = listed([f"{label} = {value:.9g}" for label, value in named], quote=False) if len(u) else "no inputs"
-        return f"'{self.plan.names[i]}' failed in call {self.crew.calls[i]} at t = {t:.9g} with {given}"
+        return f"'{self.plan.names[i]}' failed in call {self.caller.calls[i]} at t = {t:.9g} with {given}"
 
     def _nominal(self, i: int) -> Vector:
         ports = self.plan.input_ports[i]

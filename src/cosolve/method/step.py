@@ -1,4 +1,4 @@
-"""One macro step as data: the window it crosses, what it leaves behind, and what is remembered from one to the next."""
+"""One macro step as data: its window, its outcome, and what is remembered from one to the next."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Outcome:
 MacroStep = Callable[[History, Window], Outcome]
 
 
-class Remembering:
+class StatefulStep:
     """A macro step with what it remembers from one step to the next, so that a run can be saved and continued.
 
     `parts` hold the memory: objects whose attributes are all of it, or with a `memory` of their own (to read and set).
@@ -76,7 +76,7 @@ class Remembering:
     >>> held = SimpleNamespace(count=0)
     >>> def step(history, window):
     ...     held.count += 1
-    >>> counting = Remembering(step, held)
+    >>> counting = StatefulStep(step, held)
     >>> saved = counting.memory
     >>> counting(None, None)
     >>> counting.memory = saved

@@ -4,3 +4,7 @@
 a model what goes into a `System` (`MultibodySubsystem`); `coupling` joins bodies of different subsystems, also those of
 Exudyn. For users: docs/multibody.md.
 """
+
+from cosolve.stubs import names_in_stub
+
+__getattr__, __dir__, __all__ = names_in_stub(__name__, __file__)

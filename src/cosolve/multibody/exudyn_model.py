@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number
+from cosolve.basics.packages import optional
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.multibody.equations.coupling_loads import STABILISED, Attachment, End, coupling_loads
+from cosolve.multibody.equations.kinematics import parameters_of
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Port
@@ -28,16 +30,33 @@ _INSTANT = 1e-3
 
 
 class ExudynModel:
-    """An Exudyn main system with named markers: give it to `assemble` like a `MultibodyModel`.
+    """A multibody model built in Exudyn, for `assemble`.
 
-    `mbs` is what `SystemContainer().AddSystem()` returned, filled with bodies and joints; `markers` maps a name to
-    `(body number, local position)` of a rigid body, the position from the body's reference point. `internal_step` is
-    that of Exudyn; `integrator` one of Exudyn's dynamic solvers, by default an explicit Runge-Kutta method of order 4
-    where there are no algebraic equations (bodies with `nodeType=RotationRotationVector`, no joints), the trapezoidal
-    rule otherwise. `tolerance` is that of Exudyn's Newton iterations.
+    Parameters
+    ----------
+    mbs : exudyn main system
+        What `SystemContainer().AddSystem()` returned, with bodies and joints.
+    markers : mapping of str to (body number, point)
+        Points on rigid bodies by name, in the frame of the body, from its reference point.
+    internal_step : float, default 1e-3
+        Step of Exudyn in seconds.
+    integrator : {"auto", "RK44", "RK67", "DOPRI5", "GeneralizedAlpha", "TrapezoidalIndex2"}, default "auto"
+        Dynamic solver of Exudyn. "auto": "RK44" if there are no algebraic equations, else the trapezoidal rule.
+    tolerance : float, default 1e-10
+        Tolerance of Exudyn's Newton iterations.
 
-    `StabilisedIndex2` needs a correction of positions inside the solver, which Exudyn does not offer: join with
-    `assemble(..., correction=False)` and use `Baumgarte` or `WeightedMultipliers`.
+    Notes
+    -----
+    `StabilisedIndex2` needs a correction of positions, which Exudyn does not offer: use `assemble(...,
+    correction=False)` with `Baumgarte` or `WeightedMultipliers`.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> def joined(mbs, body, crane):
+    ...     load = cs.multibody.ExudynModel(mbs, {"hook": (body, [0, 0, 0.5])})
+    ...     joint = cs.multibody.Joint("spherical", "crane.tip", "load.hook")
+    ...     return cs.multibody.assemble({"load": load, "crane": crane}, [joint])
     """
 
     way_to_subsystem = "instead: join models with assemble(...), which makes subsystems of them"
@@ -75,18 +94,48 @@ class ExudynModel:
         mbs.Assemble()
 
     def attachments(self) -> list[str]:
-        """Names of all markers."""
+        """List the markers.
+
+        Returns
+        -------
+        list of str
+            Their names.
+        """
         return list(self._markers)
 
     def attach(self, marker: str) -> Attachment:
-        """Body, point, axes and initial motion behind a marker."""
+        """Return what is behind a marker.
+
+        Parameters
+        ----------
+        marker : str
+            Its name.
+
+        Returns
+        -------
+        Attachment
+            Body, point, axes and initial motion.
+        """
         body, point = self._markers[marker]
         centre = centre_of_mass(self.mbs, body)
         motion = motion_of(self.mbs, body, centre, exudyn().ConfigurationType.Initial)
         return Attachment(self._name(body), point - centre, np.eye(3), motion[:13])
 
     def as_subsystem(self, ends: Sequence[End], **options: Any) -> Subsystem:
-        """The subsystem for these joint ends; options meant for native multibody subsystems are not known here."""
+        """Make the subsystem; `assemble` calls it.
+
+        Parameters
+        ----------
+        ends : sequence of End
+            Ends of joints on its bodies.
+        **options : object
+            None are known; a given one is refused.
+
+        Returns
+        -------
+        Subsystem
+            The subsystem.
+        """
         if options:
             unknown = next(iter(options))
             raise SetupError(
@@ -101,7 +150,7 @@ class ExudynModel:
 
 
 class ExudynSubsystem(Subsystem):
-    """An Exudyn model at work; made by `assemble`. Ports are those of joint ends, see `cosolve.Joint`."""
+    """An Exudyn model at work; made by `assemble`. Ports are those of joint ends, see `cosolve.multibody.Joint`."""
 
     def __init__(self, model: ExudynModel, ends: Sequence[tuple[End, Any]]) -> None:
         self.mbs, self._exudyn = model.mbs, exudyn()
@@ -241,10 +290,7 @@ class ExudynSubsystem(Subsystem):
 
 def exudyn() -> Any:
     """The Exudyn package."""
-    try:
-        return import_module("exudyn")
-    except ImportError:
-        raise SetupError("Exudyn is not installed; pip install 'cosolve[exudyn]'") from None
+    return optional("exudyn", "exudyn", "ExudynModel")
 
 
 def centre_of_mass(mbs: Any, body: Any) -> Vector:
@@ -262,30 +308,10 @@ def motion_of(mbs: Any, body: Any, centre: Vector, configuration: Any, *, rates:
     at, origin = centre.tolist(), [0.0, 0.0, 0.0]
     motion = np.zeros(19)
     motion[:3] = read(kind.Position, at)
-    motion[3:7] = parameters_of(read(kind.RotationMatrix, origin).reshape(3, 3))
+    parameters_of(tuple(read(kind.RotationMatrix, origin)), motion, 3)
     motion[7:10] = read(kind.Velocity, at)
     motion[10:13] = read(kind.AngularVelocityLocal, origin)
     if rates and configuration == exudyn().ConfigurationType.Current:
         motion[13:16] = read(kind.Acceleration, at)
         motion[16:19] = read(kind.AngularAccelerationLocal, origin)
     return motion
-
-
-def parameters_of(T: Matrix) -> Vector:
-    """Euler parameters of a rotation matrix (Shepperd's choice of the largest divisor).
-
-    >>> parameters_of(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])).round(6)
-    array([0.707107, 0.      , 0.      , 0.707107])
-    """
-    squares = np.array([T.trace(), T[0, 0], T[1, 1], T[2, 2]])
-    k = int(np.argmax(squares))
-    q = np.empty(4)
-    if k == 0:
-        q[:] = [1.0 + squares[0], T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]]
-    else:
-        i, j, m = k - 1, k % 3, (k + 1) % 3
-        q[0] = T[m, j] - T[j, m]
-        q[1 + i] = 1.0 + T[i, i] - T[j, j] - T[m, m]
-        q[1 + j] = T[j, i] + T[i, j]
-        q[1 + m] = T[m, i] + T[i, m]
-    return q / float(np.linalg.norm(q))

@@ -45,7 +45,7 @@ _DOUBLE, _WHOLE, _NUMBER = np.dtype("<f8"), np.dtype("<u4"), np.dtype(np.int32)
 _LITTLE = sys.byteorder == "little"  # then doubles travel as they lie in memory
 _FEW = 16  # so many numbers are looked at faster one by one than by numpy
 _MAGIC = 0x4C4F5300 + PROTOCOL  # "SOL"
-_LARGEST = 1 << 34
+LARGEST, HELLO_BYTES = 1 << 34, 1 << 16  # of a record, and of one that says who speaks
 _SHORT, _LONG = 1 << 15, 1 << 20  # bytes asked for at once; memory for short ones is at hand, that for long ones is not
 _WATCH = 2e-4  # seconds of looking before sleeping: to be put to sleep and woken can take longer than an answer does
 _LONG_WAIT = 1e-3  # after a wait as long as this the next one sleeps at once: the others are at real work
@@ -184,13 +184,13 @@ class Unpacker:
         return self._slice(len(self.data) - self.at)
 
 
-class Vigil:
+class SpinThenBlock:
     """Waits for something that may come soon: looks for a moment, giving way to other processes, before it sleeps.
 
     On a quiet machine a core that falls asleep takes longer to wake than a window takes to compute. Where answers take
     long, or others want the core, it sleeps at once.
 
-    >>> Vigil().wait(lambda: "there", lambda: "slept")
+    >>> SpinThenBlock().wait(lambda: "there", lambda: "slept")
     'there'
     """
 
@@ -211,7 +211,7 @@ class Vigil:
                     return found
                 _yield()
                 then, now = now, time.perf_counter()
-                if now - then > _TAKEN:  # somebody else wants this core; who sleeps is let in again earlier
+                if now - then > _TAKEN:  # another process wants this core; a sleeping one is scheduled earlier
                     self._doubt, self._doubts = self._doubts, min(2 * self._doubts, _DOUBTS[1])
                     break
         self._patient = False  # also where sleeping ends with an exception
@@ -227,11 +227,12 @@ class Connection:
         self.socket = stream
         self._buffer: bytes | bytearray = b""  # of a record that came in one piece nothing is copied before its end
         self._missing = 0  # bytes of a long record
-        self._vigil: Vigil | None = None
+        self.longest = LARGEST  # bytes of a record
+        self._spin: SpinThenBlock | None = None
         if hasattr(select, "poll"):
             self._poll = select.poll()
             self._poll.register(stream, select.POLLIN)
-            self._vigil = Vigil()
+            self._spin = SpinThenBlock()
         if stream.family != getattr(socket, "AF_UNIX", None):
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -244,7 +245,7 @@ class Connection:
         if len(self._buffer) < _HEAD.size:
             return None
         magic, kind, length = _HEAD.unpack_from(self._buffer)
-        if magic != _MAGIC or length > _LARGEST:
+        if magic != _MAGIC or length > self.longest:
             raise ParticipantError(
                 "what arrived is no record of this protocol; client and hub are of different versions"
             )
@@ -284,7 +285,7 @@ class Connection:
 
     def await_more(self) -> bool:
         """Wait for more, and take it; False when the other side is gone."""
-        return self.read() if self._vigil is None else self._vigil.wait(self._glance, self._sleep)[0]
+        return self.read() if self._spin is None else self._spin.wait(self._glance, self._sleep)[0]
 
     def _glance(self) -> tuple[bool] | None:
         """What reading gives, where it would not wait."""
@@ -688,11 +689,11 @@ class Participant:
         if not self._started:
             raise ParticipantError(f"{self.name}: nothing can be read before the start")
         after = float(after)
-        room = self._remaining - self._progress if self._flags & ONGOING else 0.0
+        longest = self._remaining - self._progress if self._flags & ONGOING else 0.0
         slack = _NEARLY * max(self._window, abs(after))
-        if not -slack <= after <= room + slack:
+        if not -slack <= after <= longest + slack:
             raise ParticipantError(
-                f"{self.name}: data {found.name!r} are known for the next {room:g} s, not {after:g} s from now"
+                f"{self.name}: data {found.name!r} are known for the next {longest:g} s, not {after:g} s from now"
             )
         assert found.waveform is not None
         flat = found.waveform.at(self._time + self._progress + after)
@@ -754,9 +755,9 @@ class Participant:
             raise ParticipantError(f"{self.name}: its state must be saved here; ask must_save before it advances")
         if self._flags & MUST_RESTORE and not self._restoring_asked:
             raise ParticipantError(f"{self.name}: its state must be restored; ask must_restore before it advances")
-        room = self.step_limit
-        if not (0.0 < step <= room * (1.0 + 1e-12) + 1e-14 and isfinite(step)):
-            raise ParticipantError(f"{self.name}: a step of {step!r} is not above 0 and at most {room:g}")
+        longest = self.step_limit
+        if not (0.0 < step <= longest * (1.0 + 1e-12) + 1e-14 and isfinite(step)):
+            raise ParticipantError(f"{self.name}: a step of {step!r} is not above 0 and at most {longest:g}")
         at_end = bool(self._flags & LEADS) or self._progress + step >= self._remaining - _NEARLY * self._window
         self._progress = self._progress + step if self._flags & LEADS or not at_end else self._remaining
         if at_end or self._contract & WANTS_SUBSTEPS:
@@ -825,7 +826,7 @@ class Participant:
             self._line.close()
 
     def abandon(self) -> None:
-        """Let go without a word, as a process that dies does."""
+        """Let go silently, as a process that dies does."""
         self._closed = True
         self._line.close()
 

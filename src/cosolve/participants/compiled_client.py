@@ -22,13 +22,31 @@ _NAME = "cosolve_participant"
 def build_participant_library(
     folder: str | os.PathLike[str], *, precice: bool = False, compiler: str | None = None
 ) -> Path:
-    """Compile the participant library into `folder` and return it; `compiler` is a C++ compiler (default: `$CXX`, c++).
+    """Compile the participant library, for programs in C, C++ and Fortran.
 
-    With `precice` solvers adapted to preCICE 3 find it as well: headers, the names that their executables ask for
-    (`libprecice.so.3`), and files for pkg-config and CMake. The folder of a library that is there already is refused.
+    Parameters
+    ----------
+    folder : str or Path
+        Where it is installed: `lib`, `include`, and files for pkg-config and CMake. A folder that holds one is refused.
+    precice : bool, default False
+        Also install it as preCICE 3 (`libprecice.so.3` and its headers), so that solvers adapted to preCICE use it.
+    compiler : str or None, default None
+        C++ compiler. None: `$CXX`, c++, g++ or clang++.
 
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    SetupError
+        If there is no compiler or the library exists.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> cs.build_participant_library("/nowhere", compiler="no-such-compiler")
+    >>> cs.remote.build_participant_library("/nowhere", compiler="no-such-compiler")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: there is no C++ compiler 'no-such-compiler'; install g++, or name one with compiler=...
@@ -76,7 +94,7 @@ def _compile(command: str, library: Path) -> None:
 
 
 def _as_precice(root: Path, library: Path) -> None:
-    """The names that solvers adapted to preCICE 3 look for, in a folder of their own: nobody meets them by accident."""
+    """The names that solvers adapted to preCICE 3 look for, in a folder of their own, not found by accident."""
     other = root / "precice"
     (other / "lib" / "pkgconfig").mkdir(parents=True, exist_ok=True)
     shutil.copytree(SOURCES / "precice", other / "include" / "precice", dirs_exist_ok=True)

@@ -1,9 +1,9 @@
 """The gate for participants on other machines: encrypted connections from their relays, local ones to the hub.
 
 A relay (`relay.py`) carries the bytes of its participants over one connection, each in a channel of its own. Here a
-thread passes them on to the door of the hub, which therefore needs to know nothing of networks. Both sides prove that
-they have the key (`cosolve.process.network`). What a participant writes is believed as little as that of a local one,
-and the folder for its files is not its own to choose.
+thread passes them on to the listener of the hub, which therefore needs to know nothing of networks. Both sides prove
+that they have the key (`cosolve.process.network`). What a participant writes is believed as little as that of a local
+one, and the folder for its files is not its own to choose.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from contextlib import suppress
 from cosolve.errors import SetupError
 from cosolve.participants import client as c
 from cosolve.participants.client import Packer, ParticipantError, Unpacker
-from cosolve.participants.hub import Door
-from cosolve.process.network import Listener
+from cosolve.participants.hub import ListeningSocket
+from cosolve.process.channel import Outbox
+from cosolve.process.network import Listener, host_and_port
 from cosolve.process.remote import KEY
 
 #: What travels in a channel: it begins, goes on, ends; and in all at once: the token of the hub, the end of the run;
@@ -36,25 +37,14 @@ _ANSWER = 6.0  # seconds for a relay to find out how a program ended
 _CHANNELS = 1 << 16  # of one relay
 
 
-def host_and_port(address: str, what: str) -> tuple[str, int]:
-    """The parts of "host:port".
-
-    >>> host_and_port("0.0.0.0:5555", "--listen"), host_and_port("[::1]:0", "--listen")
-    (('0.0.0.0', 5555), ('::1', 0))
-    """
-    host, _, port = str(address).rpartition(":")
-    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if not bare or (bare is host and ":" in host) or not (port.isascii() and port.isdecimal() and int(port) < 65536):
-        raise SetupError(f"{what}: an address is 'host:port', not {address!r}")
-    return bare, int(port)
-
-
 def record(kind: int, content: bytes) -> bytes:
     """A record of a participant as it travels."""
     return c._HEAD.pack(c._MAGIC, kind, len(content)) + content
 
 
-def gateway(door: Door, listen: str | None, key: str | None, folder: str, names: Sequence[str]) -> Gateway | None:
+def gateway(
+    listener: ListeningSocket, listen: str | None, key: str | None, folder: str, names: Sequence[str]
+) -> Gateway | None:
     """The gate of a hub at `listen` ("host:port"), or none; tells on stderr how `names` find it."""
     if listen is None:
         if key is not None:
@@ -62,7 +52,7 @@ def gateway(door: Door, listen: str | None, key: str | None, folder: str, names:
         return None
     host, port = host_and_port(listen, "--listen")
     secret = key or os.environ.get(KEY) or secrets.token_hex(16)
-    made = Gateway(door.place, door.token, host, port, secret, folder)
+    made = Gateway(listener.place, listener.token, host, port, secret, folder)
     shown = f"[{host}]:{made.port}" if ":" in host else f"{host}:{made.port}"
     option = "" if secret in (key, os.environ.get(KEY)) else f" --key {secret}"
     sys.stderr.write(
@@ -78,14 +68,14 @@ class _Channel:
 
     def __init__(self, peer: bytes, number: int, name: str, stream: socket.socket) -> None:
         self.peer, self.number, self.name, self.stream = peer, number, name, stream
-        self.out = bytearray()
+        self.out = Outbox(stream.send)
         self.closing = False  # nothing more comes from the relay
 
 
 class Gateway:
     """Listens at `host`:`port` for relays with the `key` and connects their participants to the hub at `place`.
 
-    `folder` is where files of these participants go. `trouble` is for `watch` of the hub: how one of them ended.
+    `folder` is where files of these participants go. `failure` is for `watch` of the hub: how one of them ended.
     """
 
     def __init__(self, place: str, token: str, host: str, port: int, key: str, folder: str = ".") -> None:
@@ -107,7 +97,7 @@ class Gateway:
         self._thread = threading.Thread(target=self._run, name="gateway of the hub", daemon=True)
         self._thread.start()
 
-    def trouble(self, name: str | None = None) -> str:
+    def failure(self, name: str | None = None) -> str:
         """A sentence when a program elsewhere has ended badly: the one called `name`, which is gone, or any."""
         with self._answers:
             if name is None:
@@ -200,12 +190,8 @@ class Gateway:
     def _push(self, channel: _Channel) -> None:
         """As much as the hub takes; the rest when it reads again."""
         try:
-            while channel.out:
-                with memoryview(channel.out) as view:
-                    sent = channel.stream.send(view[:AT_ONCE])
-                del channel.out[:sent]
-        except BlockingIOError:
-            return
+            if not channel.out.push():
+                return
         except OSError:  # the hub has let go, which reading tells
             channel.out.clear()
         if channel.closing:

@@ -1,7 +1,7 @@
 """The hub: one process, one thread, an event loop over the local sockets of all participants.
 
 It listens at a Unix domain socket inside a folder that only its owner can enter (where there are none, at a TCP port of
-this machine) and lets in who knows its token. What records mean is the business of a coupling (`Couples`); the hub
+this machine) and lets in who knows its token. What records mean is the business of a coupling (`HubCoupling`); the hub
 carries them, notices who is gone, and tells the others why.
 """
 
@@ -23,13 +23,14 @@ from typing import Protocol
 from cosolve.basics.wording import listed
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.participants import client as c
-from cosolve.participants.client import Connection, Packer, ParticipantError, Unpacker, Vigil
-from cosolve.participants.team import Team, rank_of_hello, why_not
+from cosolve.participants.client import Connection, Packer, ParticipantError, SpinThenBlock, Unpacker
+from cosolve.participants.process_group import ProcessGroup, rank_of_hello, why_not
 
 _LOOK = 0.2  # seconds between two looks at the processes
+_UNKNOWN, _HELLO_PATIENCE = 32, 10.0  # connections that have not said who they are, and seconds until they have to
 
 
-class Couples(Protocol):
+class HubCoupling(Protocol):
     """What a hub needs to know of a coupling."""
 
     answers: deque[tuple[str, int, bytes]]
@@ -61,7 +62,7 @@ class Couples(Protocol):
         ...
 
 
-class Door:
+class ListeningSocket:
     """Where participants come in: an address with a token, and nothing left behind when it is closed."""
 
     def __init__(self, tcp: bool = False, token: str = "") -> None:
@@ -94,11 +95,11 @@ class Door:
 
     @property
     def left(self) -> list[str]:
-        """What is there until the door is closed."""
+        """What is there until the listener is closed."""
         return [str(path) for path in (self._folder, self._note) if path is not None]
 
     def close(self) -> None:
-        """Nobody comes in any more."""
+        """Close the listening socket."""
         self.socket.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -116,21 +117,25 @@ class Hub:
 
     def __init__(
         self,
-        coupling: Couples,
-        door: Door | None = None,
+        coupling: HubCoupling,
+        listener: ListeningSocket | None = None,
         *,
         patience: float = 60.0,
         watch: Callable[[str | None], str] | None = None,
     ) -> None:
-        self.coupling, self.door, self.patience = coupling, door, patience
+        self.coupling, self.listener, self.patience = coupling, listener, patience
         self.watch = watch or (lambda name: "")
-        self.lines: dict[str, Connection | Team] = {}
+        self.lines: dict[str, Connection | ProcessGroup] = {}
         self._selector = selectors.DefaultSelector()
         self._finished: set[str] = set()
+        self._unknown: dict[Connection, float] = {}  # who has not said who it is, and when it came
 
     def take(self, stream: socket.socket) -> None:
-        """A connection that is already there."""
-        self._selector.register(stream, selectors.EVENT_READ, (Connection(stream), None))
+        """A connection; until it has said who it is it gets little memory and time."""
+        line = Connection(stream)
+        line.longest = c.HELLO_BYTES
+        self._unknown[line] = time.monotonic()
+        self._selector.register(stream, selectors.EVENT_READ, (line, None))
 
     def serve(self) -> None:
         """Until the end, or a sentence of what went wrong."""
@@ -144,15 +149,15 @@ class Hub:
         return len(self._finished) >= len(self.lines) and self.coupling.done
 
     def listen(self, until: Callable[[], bool]) -> None:
-        """Carry records until something has happened; whoever is connected learns why it failed."""
-        if self.door is not None and self.door.socket not in self._selector.get_map():
-            self._selector.register(self.door.socket, selectors.EVENT_READ, None)
+        """Carry records until something has happened; all participants learn why it failed."""
+        if self.listener is not None and self.listener.socket not in self._selector.get_map():
+            self._selector.register(self.listener.socket, selectors.EVENT_READ, None)
         began = time.monotonic()
         looked = began
-        vigil, select = Vigil(), self._selector.select
+        spin, select = SpinThenBlock(), self._selector.select
         try:
             while not until():
-                events = vigil.wait(lambda: select(0), lambda: select(_LOOK))
+                events = spin.wait(lambda: select(0), lambda: select(_LOOK))
                 self._attend(events)
                 now = time.monotonic()
                 if not events or now - looked > _LOOK:
@@ -169,20 +174,34 @@ class Hub:
         """Let in who knocks and hear who has said something, or is gone."""
         for key, _ in events:
             if key.data is None:
-                stream, _ = key.fileobj.accept()  # type: ignore[union-attr]
-                self.take(stream)
-            else:
+                self._accept(self.listener.socket)  # type: ignore[union-attr]
+            elif key.fileobj.fileno() >= 0:  # type: ignore[union-attr]
                 self._hear(*key.data)
 
+    def _accept(self, listener: socket.socket) -> None:
+        """Let in who knocks, who may be a program of another user: few at a time, and not for long."""
+        if len(self._unknown) >= _UNKNOWN:
+            self._dismiss(next(iter(self._unknown)), None, "too many connections without a hello")
+        try:
+            stream, _ = listener.accept()
+        except OSError as error:  # the process has no file descriptor left, or the other side is gone
+            for line in list(self._unknown):
+                self._dismiss(line, None, f"the hub cannot take connections: {error.strerror or error}")
+            time.sleep(_LOOK)
+            return
+        self.take(stream)
+
     def _look_around(self, waited: float) -> None:
+        for line in [one for one, since in self._unknown.items() if time.monotonic() - since > _HELLO_PATIENCE]:
+            self._dismiss(line, None, f"no hello within {_HELLO_PATIENCE:g} s")
         if self.coupling.done:
             return
-        trouble = self.watch(None)
-        if trouble:
+        failure = self.watch(None)
+        if failure:
             self._attend(self._selector.select(0))  # of a rank that is gone its line says more than the program's end
-            raise SubsystemError(trouble)
+            raise SubsystemError(failure)
         missing = [name for name in self.coupling.names if name not in self.lines]
-        missing += [rank for team in self.lines.values() if isinstance(team, Team) for rank in team.missing]
+        missing += [rank for team in self.lines.values() if isinstance(team, ProcessGroup) for rank in team.missing]
         if missing and waited > self.patience:
             raise SetupError(
                 f"{'participant' if len(missing) == 1 else 'participants'} {listed(missing)} did not connect within "
@@ -206,6 +225,7 @@ class Hub:
             if name is None:
                 return
         if not alive:
+            self._unknown.pop(line, None)
             self._selector.unregister(line.socket)
             line.close()
             if name is not None and name not in self._finished:
@@ -213,7 +233,7 @@ class Hub:
 
     def _gone(self, name: str, line: Connection) -> None:
         team = self.lines[name]
-        if isinstance(team, Team):
+        if isinstance(team, ProcessGroup):
             if team.left(line):
                 return
             if self.coupling.ended(name):
@@ -230,7 +250,7 @@ class Hub:
         if name is None:
             return self._welcome(line, kind, content)
         team = self.lines.get(name)
-        if isinstance(team, Team):
+        if isinstance(team, ProcessGroup):
             if kind == c.FINISH and not self.coupling.ended(name):
                 raise SubsystemError(f"{team.who(line)} has finished before the coupling has ended")
             record = team.heard(line, kind, content)
@@ -264,37 +284,41 @@ class Hub:
                 self.lines[name].send(kind, content)
 
     def _welcome(self, line: Connection, kind: int, content: bytes) -> str | None:
-        """A stranger says who it is."""
-        trouble = "say hello first"
+        """An unknown connection gives its name and token."""
+        failure = "say hello first"
         with suppress(ParticipantError, UnicodeDecodeError):
             hello = Unpacker(content)
             if kind == c.HELLO and hello.whole() == c.PROTOCOL:
                 token, name, cwd = hello.text(), hello.text(), hello.text()
-                if self.door is not None and not secrets.compare_digest(token.encode(), self.door.token.encode()):
-                    trouble = "the token is not that of this hub"
+                if self.listener is not None and not secrets.compare_digest(
+                    token.encode(), self.listener.token.encode()
+                ):
+                    failure = "the token is not that of this hub"
                 elif name not in self.coupling.names:
-                    trouble = (
+                    failure = (
                         f"there is no participant '{name}' in this coupling; there are {listed(self.coupling.names)}"
                     )
                 else:
-                    trouble = self._let_in(line, name, cwd, *rank_of_hello(hello))
-                    if not trouble:
+                    failure = self._let_in(line, name, cwd, *rank_of_hello(hello))
+                    if not failure:
                         return name
-        self._dismiss(line, None, trouble)
+        self._dismiss(line, None, failure)
         return None
 
     def _let_in(self, line: Connection, name: str, cwd: str, process: int, rank: int, size: int) -> str:
         """One process of a participant has come; why it cannot stay, or ''."""
         there = self.lines.get(name)
-        trouble = why_not(there, name, rank, size)
-        if trouble:
-            return trouble
+        failure = why_not(there, name, rank, size)
+        if failure:
+            return failure
         if there is None:
             contract = self.coupling.contract(name, cwd)
-            self.lines[name] = there = line if size == 1 else Team(name, size, contract)
-        if isinstance(there, Team):
+            self.lines[name] = there = line if size == 1 else ProcessGroup(name, size, contract)
+        if isinstance(there, ProcessGroup):
             there.join(rank, line, process)
             contract = there.contract
+        self._unknown.pop(line, None)
+        line.longest = c.LARGEST
         self._selector.modify(line.socket, selectors.EVENT_READ, (line, name))
         with suppress(OSError):  # it said hello and is gone, which reading from it tells with its name
             line.send(c.CONTRACT, contract)
@@ -303,13 +327,14 @@ class Hub:
     def _dismiss(self, line: Connection, name: str | None, why: str) -> None:
         with suppress(OSError):
             line.send(c.FAILED, Packer().text(why).bytes())
+        self._unknown.pop(line, None)
         self._selector.unregister(line.socket)
         line.close()
         if name is not None:
             raise SubsystemError(f"participant '{name}': {why}")
 
     def tell(self, why: str) -> None:
-        """Everybody learns why it ends."""
+        """Send the reason of the end to all participants."""
         for line in self._all_lines():
             with suppress(OSError):
                 line.socket.settimeout(1.0)
@@ -319,10 +344,10 @@ class Hub:
         return [key.data[0] for key in self._selector.get_map().values() if key.data is not None]
 
     def close(self) -> None:
-        """Let go of everybody."""
+        """Close all connections."""
         for line in self._all_lines():
             line.close()
         self._selector.close()
         self.coupling.close()
-        if self.door is not None:
-            self.door.close()
+        if self.listener is not None:
+            self.listener.close()

@@ -25,13 +25,12 @@ from cosolve.participants.gateway import (
     OVER,
     TOKEN,
     WORDS,
-    host_and_port,
     record,
 )
-from cosolve.participants.hub import Door
-from cosolve.participants.launching import Programs
-from cosolve.process.channel import Disconnected, TimedOut
-from cosolve.process.network import Connection, Unanswered
+from cosolve.participants.hub import ListeningSocket
+from cosolve.participants.programs import Programs
+from cosolve.process.channel import Disconnected, Outbox, TimedOut
+from cosolve.process.network import Connection, Unanswered, host_and_port
 
 _LOOK = 0.2  # seconds between two looks at the programs
 _GREETING = 10.0  # seconds for the hub to say its token
@@ -44,7 +43,7 @@ class _Local:
     def __init__(self, number: int, stream: socket.socket) -> None:
         self.number, self.stream = number, stream
         self.line: c.Connection | None = c.Connection(stream)  # until it has said who it is
-        self.out = bytearray()
+        self.out = Outbox(stream.send)
         self.gone = False  # it has let go; the hub has not yet
 
     def __repr__(self) -> str:
@@ -79,15 +78,15 @@ class Relay:
         self._over: str | None = None
         self._reported: set[str] = set()
         try:
-            self.door = Door(tcp, token=self._token())
-            self.door.socket.setblocking(False)
+            self.listener = ListeningSocket(tcp, token=self._token())
+            self.listener.socket.setblocking(False)
             if note is not None:
-                self.door.leave_note(note)
-            told = {"COSOLVE_HUB": self.door.address, **(environment or {})}
-            self._programs = Programs(commands, told, logs, left=self.door.left)
+                self.listener.leave_note(note)
+            told = {"COSOLVE_HUB": self.listener.address, **(environment or {})}
+            self._programs = Programs(commands, told, logs, left=self.listener.left)
         except BaseException:
-            if hasattr(self, "door"):
-                self.door.close()
+            if hasattr(self, "listener"):
+                self.listener.close()
             self._far.close()
             raise
 
@@ -114,7 +113,7 @@ class Relay:
                     how = f"participant '{name}' ended with exit code {code} after the coupling"
                     raise CosolveError(f"{how}{self._programs.words(name)}")
         except Disconnected as gone:
-            self._read_farewell()
+            self._read_end()
             if self._over:
                 why = f"the hub at {self._where} has ended the coupling: {self._over}"
                 raise SubsystemError(why) from None
@@ -128,7 +127,7 @@ class Relay:
         finally:
             self._end(why)
 
-    def _read_farewell(self) -> None:
+    def _read_end(self) -> None:
         """What the hub said before it let go, when that was noticed in sending."""
         with suppress(Disconnected, TimedOut):
             while self._over is None:
@@ -142,7 +141,7 @@ class Relay:
 
     def _once(self) -> None:
         """Wait for something, and pass it on."""
-        reading = [self.door.socket.fileno()]
+        reading = [self.listener.socket.fileno()]
         reading += [one.stream.fileno() for one in self._locals.values() if not one.gone]
         writing = [one.stream.fileno() for one in self._locals.values() if one.out]
         came, files = self._far.wait(reading, writing, _LOOK)
@@ -166,7 +165,7 @@ class Relay:
 
     def _accept(self) -> None:
         with suppress(BlockingIOError):
-            stream, _ = self.door.socket.accept()
+            stream, _ = self.listener.socket.accept()
             stream.setblocking(False)
             self._count += 1
             self._locals[self._count] = _Local(self._count, stream)
@@ -218,7 +217,7 @@ class Relay:
             self._over = content.decode(errors="replace")
         elif kind == ASK:
             name = Unpacker(content).text()
-            self._say(name, self._programs.trouble(name), asked=1)
+            self._say(name, self._programs.failure(name), asked=1)
         elif kind == BYTES and one is not None:
             one.out += content
             self._push(one)
@@ -233,12 +232,7 @@ class Relay:
     def _push(self, one: _Local) -> None:
         """As much as the participant takes; the rest when it reads again."""
         try:
-            while one.out:
-                with memoryview(one.out) as view:
-                    sent = one.stream.send(view[:AT_ONCE])
-                del one.out[:sent]
-        except BlockingIOError:
-            pass
+            one.out.push()
         except OSError:  # it is gone, which reading tells
             one.out.clear()
 
@@ -255,14 +249,14 @@ class Relay:
         """A program that has ended badly is told at once, also one that never connected."""
         for name, process in self._programs.processes.items():
             if (process.poll() or 0) != 0 and name not in self._reported:
-                self._say(name, self._programs.trouble(name), asked=0)
+                self._say(name, self._programs.failure(name), asked=0)
 
     def _end(self, why: str) -> None:
         for one in list(self._locals.values()):
             if why and not one.gone and one.line is None:
                 one.out += record(c.FAILED, Packer().text(why).bytes())
             self._drop(one)
-        self.door.close()
+        self.listener.close()
         self._far.close()
         self._programs.end()
 

@@ -2,12 +2,12 @@
 
 What a subsystem is asked and what a participant is told fit together call by call:
 
-    save, advance from a new t0   its call returns: window complete, save your state; it crosses the window
-    restore, advance              its call returns: restore your state; it crosses the same window again
+    save, advance from a new t0   its call returns: window complete, save your state; it advances over the window
+    restore, advance              its call returns: restore your state; it advances over the same window again
     the end of the run            its call returns: window complete, no more windows
 
 A participant can go back to the start of its last window only. That the end of that window is saved and asked for again
-(as tests of the rollback do) costs one more crossing with the inputs that led there.
+(as tests of the rollback do) costs one more subsystem step with the inputs that led there.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import numpy as np
 from cosolve.basics.arrays import Vector
 from cosolve.errors import SubsystemError
 from cosolve.participants import client as c
-from cosolve.participants.client import Connection, Packer, ParticipantError, Vigil
-from cosolve.participants.team import Team, lines_of
+from cosolve.participants.client import Connection, Packer, ParticipantError, SpinThenBlock
+from cosolve.participants.process_group import ProcessGroup, lines_of
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import PortLike
@@ -47,11 +47,11 @@ def places(degree: int) -> list[float]:
     return [0.5 - 0.5 * cos(pi * k / degree) for k in range(degree + 1)]
 
 
-class Speech(Protocol):
+class RecordCodec(Protocol):
     """How values become records and back, which depends on who describes the meshes and data."""
 
     def state(
-        self, flags: int, t: float, room: float, times: Sequence[float], rows: Sequence[Vector], first: bool
+        self, flags: int, t: float, longest: float, times: Sequence[float], rows: Sequence[Vector], first: bool
     ) -> bytes:
         """The record that lets a participant go on; `rows` are all inputs at the `times`."""
         ...
@@ -68,33 +68,33 @@ class Speech(Protocol):
 class ParticipantSubsystem(Subsystem):
     """One connected participant that has sent its start; `first` are its outputs there.
 
-    `trouble(name)` gives a sentence when its program has ended badly. With `rollback=False` it is never asked to save
+    `failure(name)` gives a sentence when its program has ended badly. With `rollback=False` it is never asked to save
     its state, and only explicit methods take it.
     """
 
     def __init__(
         self,
         name: str,
-        line: Connection | Team,
-        speech: Speech,
+        line: Connection | ProcessGroup,
+        speech: RecordCodec,
         inputs: Sequence[PortLike],
         outputs: Sequence[PortLike],
         first: Vector,
-        trouble: Callable[[str | None], str],
+        failure: Callable[[str | None], str],
         rollback: bool = True,
     ) -> None:
         self.name, self.inputs, self.outputs = name, inputs, outputs
-        self._line, self._speech, self._first, self._trouble = line, speech, first, trouble
-        self._vigil = Vigil()
+        self._line, self._speech, self._first, self._failure = line, speech, first, failure
+        self._spin = SpinThenBlock()
         self._answered = False  # whether the start was answered
         self._ended = False
         self._back = False  # restored to the start of the last window
         self._save = False
         self._t0 = self._t1 = 0.0
-        self._used: tuple[float, float, Any] | None = None  # t0, H and coefficients of the last crossing
+        self._used: tuple[float, float, Any] | None = None  # t0, H and coefficients of the last subsystem step
         self._y = first
-        #: how often it has crossed a window
-        self.crossings = 0
+        #: how often it has advanced over a window
+        self.subsystem_steps = 0
         if rollback:
             self.save = self._save_state
             self.restore = self._restore_state
@@ -116,12 +116,12 @@ class ParticipantSubsystem(Subsystem):
             flags = c.ONGOING | c.COMPLETE * self._answered | c.MUST_SAVE * self._save
             if abs(t0 - self._t1) > 1e-9 * max(abs(t1 - t0), abs(t0)):
                 raise SubsystemError(f"it stands at t = {self._t1:.9g} and cannot go on from t = {t0:.9g}")
-        self._y = self._cross(flags, t0, t1, u)
+        self._y = self._advance(flags, t0, t1, u)
         self._used = (u.t0, u.H, u.coefficients.copy())
         self._t0, self._t1, self._back, self._save = t0, t1, False, False
         return self._y
 
-    def _cross(self, flags: int, t0: float, t1: float, u: InputSignal) -> Vector:
+    def _advance(self, flags: int, t0: float, t1: float, u: InputSignal) -> Vector:
         degree = min(u.degree, SMOOTH)
         if degree == 0:
             times, rows = [t0], [u.end]
@@ -130,11 +130,11 @@ class ParticipantSubsystem(Subsystem):
             rows = [u(t) for t in times[:-1]] + [u.end]
         self._send(c.STATE, self._speech.state(flags, t0, t1 - t0, times, rows, not self._answered))
         self._answered = True
-        self.crossings += 1
+        self.subsystem_steps += 1
         return self._speech.outputs(self._window())
 
     def _window(self) -> bytes:
-        """Wait until it has crossed its window."""
+        """Wait until it has advanced over its window."""
         while True:
             kind, content = self._receive()
             if kind == c.ADVANCE:
@@ -142,7 +142,7 @@ class ParticipantSubsystem(Subsystem):
             if kind == c.MAP:
                 self._send(c.MAPPED, self._speech.mapped(content))
             elif kind == c.FINISH:
-                raise SubsystemError(self._trouble(self.name) or "it has finished before the end of the run")
+                raise SubsystemError(self._failure(self.name) or "it has finished before the end of the run")
             else:
                 raise SubsystemError(f"it has sent a record of kind {kind} that is not due now")
 
@@ -151,7 +151,7 @@ class ParticipantSubsystem(Subsystem):
             self._line.send(kind, content)
         except OSError:
             self._name_the_rank()
-            raise SubsystemError(self._trouble(self.name) or "its program is gone") from None
+            raise SubsystemError(self._failure(self.name) or "its program is gone") from None
 
     def _receive(self) -> tuple[int, bytes]:
         while True:
@@ -161,18 +161,18 @@ class ParticipantSubsystem(Subsystem):
                 raise SubsystemError(str(error)) from None
             if record is not None:
                 return record
-            ready = self._vigil.wait(lambda: self._ready(0.0), lambda: self._ready(_LOOK))
+            ready = self._spin.wait(lambda: self._ready(0.0), lambda: self._ready(_LOOK))
             for line in ready:
                 self._read(line)
             if not ready:
-                trouble = self._trouble(None)
-                if trouble:
+                failure = self._failure(None)
+                if failure:
                     self._name_the_rank()
-                    raise SubsystemError(trouble)
+                    raise SubsystemError(failure)
 
     def _name_the_rank(self) -> None:
         """Raise where a rank is gone: its line says which one, while the end of its program may be seen first."""
-        if isinstance(self._line, Team):
+        if isinstance(self._line, ProcessGroup):
             for line in self._ready(0.0):
                 self._read(line)
 
@@ -189,13 +189,13 @@ class ParticipantSubsystem(Subsystem):
             alive = False
         if alive:
             return
-        why = self._trouble(self.name)
-        if isinstance(self._line, Team):
+        why = self._failure(self.name)
+        if isinstance(self._line, ProcessGroup):
             raise SubsystemError(f"{self._line.who(line)} is gone" + (f": {why}" if why else ""))
         raise SubsystemError(why or "its program is gone")
 
     def _save_state(self) -> Any:
-        """Where it stands: at the start of a window not crossed yet, or at the end of one and how it came there."""
+        """Where it stands: at the start of a window not advanced yet, or at the end of one and how it came there."""
         here = self._t0 if self._back else self._t1
         self._save = not self._back
         if self._back or self._used is None:
@@ -220,7 +220,7 @@ class ParticipantSubsystem(Subsystem):
         )
 
     def _same(self, state: Any) -> bool:
-        """Whether the last crossing had the inputs of this state."""
+        """Whether the last subsystem step had the inputs of this state."""
         if len(state) == 1 or self._used is None:
             return len(state) == 1
         same = state[1] == self._t0 and state[2:4] == list(self._used[:2])

@@ -203,9 +203,9 @@ class Accelerator:
                 bad = (v < low) | (v > high)
                 outside |= bool(bad.any())
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    room = np.where(v > high, (high - x) / (v - x), np.where(v < low, (low - x) / (v - x), 1.0))
+                    shares = np.where(v > high, (high - x) / (v - x), np.where(v < low, (low - x) / (v - x), 1.0))
                 if bad.any():
-                    share = min(share, float(np.clip(room, 0.0, 1.0).min()))
+                    share = min(share, float(np.clip(shares, 0.0, 1.0).min()))
         if not outside:
             return found
         if rule == "clamp":

@@ -40,7 +40,7 @@ class _Point:
     written: Vector
     read: Vector
     iterations: int
-    crossings: int
+    subsystem_steps: int
     seconds: float
 
 
@@ -91,9 +91,11 @@ class CommonResult:
             self._write()
         if self._stream is not None:
             self._stats.wall_seconds = time.perf_counter() - self._began
-            self._stream.finish(self._stats, error)
+            unwritten = self._stream.finish(self._stats, error)
             self._stream.close()
             self._stream = None
+            if unwritten is not None and error is None:
+                raise unwritten
 
     # -- rows
 
@@ -104,8 +106,8 @@ class CommonResult:
             for mesh, name, n in _entries(member, c.WRITTEN)
         ]
         read = [member.current(mesh, name, n)[0][1] for mesh, name, n in _entries(member, c.READ)]
-        point = _Point(member.time, _flat(written), _flat(read), iterations, member.crossings, member.computing)
-        member.crossings, member.computing = 0, 0.0
+        point = _Point(member.time, _flat(written), _flat(read), iterations, member.subsystem_steps, member.computing)
+        member.subsystem_steps, member.computing = 0, 0.0
         return point
 
     def _write(self) -> None:
@@ -131,7 +133,7 @@ class CommonResult:
             self._stream = self._open(names)
         assert self._stream is not None
         came = [self._last[name] if name in now else None for name in names]
-        calls = np.array([0 if point is None else point.crossings for point in came])
+        calls = np.array([0 if point is None else point.subsystem_steps for point in came])
         seconds = np.array([0.0 if point is None else point.seconds for point in came])
         corrections = max((point.iterations - 1 for point in came if point is not None), default=0)
         row = Row(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from cosolve.precice.config import Configuration, Exchange, MappingTag, Particip
 from cosolve.precice.convergence import Key, Measures
 from cosolve.precice.fields import Field, Geometry, JustInTime, geometry, mapped_field, needs_cells
 from cosolve.precice.records import Recorder
-from cosolve.precice.restart import Keeper, put_back, restored_state
+from cosolve.precice.restart import CheckpointWriter, put_back, restored_state
 
 if TYPE_CHECKING:
     from cosolve.precice.common_result import CommonResult
@@ -66,7 +66,7 @@ class Coupling:
         self.record, self.common = record, common
         self._waiting: list[tuple[Wait, Any]] = []
         self._inboxes = {id(member.inbox) for member in self.members.values()}
-        self.keeper = None if state is None else Keeper(self, state, every)
+        self.keeper = None if state is None else CheckpointWriter(self, state, every)
         self.restored = None if resume is None else restored_state(resume, self)
 
     def contract(self, name: str, cwd: str) -> bytes:
@@ -78,7 +78,7 @@ class Coupling:
         return member.contract()
 
     def deliver(self, name: str, kind: int, content: bytes) -> None:
-        """A record of a participant has come; let everybody go on who can."""
+        """A record of a participant has come; let all participants go on that can."""
         self.members[name].inbox.append((kind, content))
         waiting = self._waiting
         k = 0
@@ -234,10 +234,10 @@ class Scheme:
     def length_at(self, window: int, t0: float) -> float:
         """The length of a window; the last one ends at the end of the time."""
         tag = self.tag
-        room = _INFINITE if tag.max_time is None else tag.max_time - t0
+        longest = _INFINITE if tag.max_time is None else tag.max_time - t0
         if self.first_chooses:
-            return room
-        return tag.window if room >= tag.window * (1.0 - _NEARLY) else room
+            return longest
+        return tag.window if longest >= tag.window * (1.0 - _NEARLY) else longest
 
     def end_of(self, window: int, t0: float, length: float) -> float:
         """The time at which a window ends, without the rounding of a long sum."""
@@ -337,7 +337,7 @@ class Member:
         self.reading: dict[Key, tuple[Side, Key, Field | None]] = {}
         self.visible: dict[str, Any] = {}  # numbers of the points of a received mesh that lie in the region
         self.in_time: dict[tuple[str, str], JustInTime] = {}
-        self.crossings, self.computing, self._answered = 0, 0.0, 0.0  # since the last row of a common result
+        self.subsystem_steps, self.computing, self._answered = 0, 0.0, 0.0  # since the last row of a common result
 
     def origin(self, exchange: Exchange) -> str:
         """The mesh on which this participant writes what it sends."""
@@ -373,7 +373,7 @@ class Member:
     # -- from the first record to the last
 
     def life(self) -> Wait:
-        """Start, cross windows, end."""
+        """Start, advance windows, end."""
         _, content = yield from self._next(c.START)
         yield from self._start(Unpacker(content))
         self._answer(first=True)
@@ -539,7 +539,7 @@ class Member:
                 yield from self._receive_window(side)
 
     def _senders(self, scheme: Scheme) -> list[str]:
-        """From whom something comes in this scheme, in a fixed order; in an iterated one everybody reports."""
+        """From whom something comes in this scheme, in a fixed order; in an iterated one all participants report."""
         return [name for name in scheme.participants if name != self.name]
 
     def _put(self, scheme: Scheme, payload: Payload) -> None:
@@ -579,7 +579,7 @@ class Member:
         return t, {(mesh, name): self._sample(content, mesh, n, flags) for mesh, name, n, flags in self._written}
 
     def _advance(self, content: Unpacker) -> Wait:
-        self.crossings += 1
+        self.subsystem_steps += 1
         self.computing += perf_counter() - self._answered
         leg = self.time
         last = 0.0
@@ -703,14 +703,14 @@ class Member:
     # -- answers
 
     def _answer(self, first: bool = False) -> None:
-        flags, room, implicit = 0, _INFINITE, False
+        flags, longest, implicit = 0, _INFINITE, False
         for side in self.sides:
             if side.ongoing:
                 flags |= c.ONGOING | c.LEADS * side.leads
                 implicit |= side.scheme.implicit
-                room = min(room, side.length - side.progress)
+                longest = min(longest, side.length - side.progress)
         if not flags:
-            room = 0.0
+            longest = 0.0
         if self.complete and not first:
             flags |= c.COMPLETE
         if self.repeating:
@@ -718,10 +718,10 @@ class Member:
         elif implicit and (first or (self.complete and self._whole())):
             flags |= c.MUST_SAVE
         found = {(mesh, name): self.current(mesh, name, components) for mesh, name, components, _ in self._read}
-        self.coupling.answers.append((self.name, c.STATE, self.state(flags, self.time, room, found, first)))
+        self.coupling.answers.append((self.name, c.STATE, self.state(flags, self.time, longest, found, first)))
         self._answered = perf_counter()
 
-    def state(self, flags: int, t: float, room: float, found: dict[Key, Samples], first: bool) -> bytes:
+    def state(self, flags: int, t: float, longest: float, found: dict[Key, Samples], first: bool) -> bytes:
         """The record that tells a participant where it stands and what it can read there."""
         parts = []
         if first:
@@ -730,7 +730,7 @@ class Member:
                 if not mesh.provided:
                     head.array(self.coupling.geometries[mesh.name].points[self.visible[mesh.name]])
             parts.append(head.bytes())
-        parts.append(_STANDING.pack(flags, t, min(room, 1.7e308)))
+        parts.append(_STANDING.pack(flags, t, min(longest, 1.7e308)))
         parts += [self._readable(mesh, components, found[mesh, name]) for mesh, name, components, _ in self._read]
         return b"".join(parts)
 
@@ -789,8 +789,3 @@ class _Condition:
 
     def __bool__(self) -> bool:
         return bool(self.condition())
-
-
-def waiting_for(coupling: Coupling) -> Sequence[str]:
-    """The participants that have not started yet."""
-    return [name for name, member in coupling.members.items() if not member.started]

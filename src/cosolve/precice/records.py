@@ -137,7 +137,7 @@ class Recorder:
                 self._export(export, "init" if number == 0 else f"dt{number}", values)
 
     def iterated(self, member: Member) -> None:
-        """A window was crossed once more, for good or not."""
+        """A window was advanced once more, for good or not."""
         exports = [export for export in self.tag.exports if export.every_iteration]
         if self.folder is None or not exports:
             return

@@ -1,7 +1,7 @@
 """The state of a coupling in a file, and going on from there: windows, values at their ends, what accelerations know.
 
 Participants restore themselves; what they need of the others is here. The state is taken where all of them stand at the
-end of a window, and holds numbers and text only (`run/codec.py`).
+end of a window, and holds numbers and text only (`state/codec.py`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosolve.errors import SetupError
-from cosolve.run.codec import from_bytes, read_tree, to_bytes, write_tree
+from cosolve.state.codec import from_bytes, read_tree, to_bytes, write_tree
 
 if TYPE_CHECKING:
     from cosolve.precice.coupling import Coupling, Member, Scheme
 
 
-class Keeper:
+class CheckpointWriter:
     """Writes the state of a coupling every so many windows of its first participant, and at the end."""
 
     def __init__(self, coupling: Coupling, path: Path, every: int = 1) -> None:

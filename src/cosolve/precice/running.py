@@ -7,24 +7,25 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from cosolve.basics.processes import how_it_ended
+from cosolve.basics.signals import signals_raise
 from cosolve.basics.wording import suggest
 from cosolve.errors import CosolveError, SetupError
+from cosolve.participants.common_log import CommonLog
 from cosolve.participants.gateway import Gateway, gateway
-from cosolve.participants.hub import Couples, Door, Hub
-from cosolve.participants.launching import Programs
-from cosolve.participants.one_log import OneLog
+from cosolve.participants.hub import Hub, HubCoupling, ListeningSocket
+from cosolve.participants.programs import Programs
 from cosolve.precice.common_result import CommonResult
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.coupling import Coupling
-from cosolve.process.ending import how_it_ended, sigterm_raises
 
 #: The folder that makes `import precice` find cosolve's module.
 OPT_IN = Path(__file__).parent / "opt_in"
 
 
-def environment(door: Door) -> dict[str, str]:
+def environment(listener: ListeningSocket) -> dict[str, str]:
     """What programs need to find the hub and the module `precice`."""
-    return {"COSOLVE_HUB": door.address, **python_path()}
+    return {"COSOLVE_HUB": listener.address, **python_path()}
 
 
 def python_path() -> dict[str, str]:
@@ -33,7 +34,7 @@ def python_path() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([str(OPT_IN), *([path] if path else [])])}
 
 
-def refuse_strangers(names: Mapping[str, object], configuration: Configuration) -> None:
+def refuse_unknown_programs(names: Mapping[str, object], configuration: Configuration) -> None:
     """Refuse names that the file does not have."""
     for name in names:
         if name not in configuration.participants:
@@ -58,7 +59,7 @@ def run_configuration(
     log: Path | None = None,
     told: Callable[[float, str], None] | None = None,
 ) -> Coupling:
-    """Couple programs as a configuration file says; those without a command are started by somebody else.
+    """Couple programs as a configuration file says; those without a command are started elsewhere.
 
     `state` is where the state of the coupling is kept after every `state_every` windows, `resume` a state to go on
     from; participants restore themselves. `listen` ("host:port") is where participants on other machines come in, if
@@ -66,7 +67,7 @@ def run_configuration(
     and `told(fraction, words)` hears how far they are.
     """
     configuration = read_configuration(path)
-    refuse_strangers(commands, configuration)
+    refuse_unknown_programs(commands, configuration)
     for remark in configuration.remarks:
         sys.stderr.write(f"cosolve: {configuration.file}, {remark}\n")
     common = None if out is None and told is None else CommonResult(out, told)
@@ -85,7 +86,7 @@ def run_configuration(
 
 
 def serve(
-    coupling: Couples,
+    coupling: HubCoupling,
     commands: Mapping[str, str],
     *,
     patience: float,
@@ -97,31 +98,31 @@ def serve(
     log: Path | None = None,
 ) -> None:
     """Start the programs, be their hub, and end with all of them."""
-    door = Door(tcp)
+    listener = ListeningSocket(tcp)
     programs: Programs | None = None
     gate: Gateway | None = None
-    one_log: OneLog | None = None
+    common_log: CommonLog | None = None
     why = ""
     try:
-        with sigterm_raises():
+        with signals_raise():
             absent = [name for name in coupling.names if name not in commands]
-            gate = gateway(door, listen, key, os.getcwd(), absent)
+            gate = gateway(listener, listen, key, os.getcwd(), absent)
             if set(commands) < set(coupling.names):
-                door.leave_note(note)
-            one_log = None if log is None else OneLog(log)
-            programs = Programs(commands, environment(door), logs, log=one_log, left=door.left)
-            Hub(coupling, door, patience=patience, watch=watching(programs, gate)).serve()
+                listener.leave_note(note)
+            common_log = None if log is None else CommonLog(log)
+            programs = Programs(commands, environment(listener), logs, log=common_log, left=listener.left)
+            Hub(coupling, listener, patience=patience, watch=watching(programs, gate)).serve()
             for name, code in programs.wait(3600.0).items():
                 if code != 0:
                     how = f"participant '{name}' {how_it_ended(code)} after the coupling"
                     raise CosolveError(f"{how}{programs.words(name)}")
     except BaseException as error:
         why = str(error) or f"the hub was ended ({type(error).__name__})"
-        if one_log is not None:
-            one_log.say(why)
+        if common_log is not None:
+            common_log.say(why)
         raise
     finally:
-        door.close()
+        listener.close()
         if gate is not None:
             gate.close(why)
         if programs is not None:
@@ -130,4 +131,4 @@ def serve(
 
 def watching(programs: Programs, gate: Gateway | None) -> Callable[[str | None], str]:
     """How a program has ended that is gone, here or on another machine."""
-    return lambda name: programs.trouble(name) or ("" if gate is None else gate.trouble(name))
+    return lambda name: programs.failure(name) or ("" if gate is None else gate.failure(name))

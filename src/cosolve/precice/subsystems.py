@@ -20,30 +20,73 @@ from cosolve.errors import AccuracyWarning, SetupError, warn
 from cosolve.interface.system import System
 from cosolve.participants import client as c
 from cosolve.participants.client import Unpacker
+from cosolve.participants.common_log import CommonLog
 from cosolve.participants.gateway import Gateway, gateway
-from cosolve.participants.hub import Door, Hub
-from cosolve.participants.launching import Programs
-from cosolve.participants.one_log import OneLog
+from cosolve.participants.hub import Hub, ListeningSocket
+from cosolve.participants.programs import Programs
 from cosolve.participants.subsystem import SMOOTH, ParticipantSubsystem
 from cosolve.precice.common_result import port_name
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.convergence import Key
 from cosolve.precice.coupling import Coupling, Member
 from cosolve.precice.fields import Field
-from cosolve.precice.running import environment, refuse_strangers, watching
+from cosolve.precice.running import environment, refuse_unknown_programs, watching
 
 
 class Participants:
-    """Programs adapted to preCICE 3 as the subsystems of `system`.
+    """Programs adapted to preCICE 3 as the subsystems of a system.
 
-        with cs.Participants("config.xml", {"Fluid": "python3 fluid.py", "Solid": "./solid"}) as participants:
-            result = cs.simulate(participants.system, t_end=1.0, method=cs.Implicit(degree=1), step=0.01)
+    Use it in a `with` block. Each program runs once, so an object is good for one run. It can go back to the start of
+    the present macro step, not further.
 
-    Ports are named after the data. `rollback=False` is for programs that cannot save their state: they are never asked
-    to, and explicit methods take them. Give `simulate` as many `workers` as there are programs to let them run at once.
-    A program runs once, so that one `Participants` is good for one run. It can go back to the start of one macro step,
-    not further. `listen` ("host:port") is where those on other machines come in, if they have the `key`.
-    `logs` is a folder for what the programs print, one file each, `log` one file for all.
+    Parameters
+    ----------
+    file : str or Path
+        preCICE configuration file.
+    commands : mapping of str to str
+        Command line of each participant. Participants without one are started by the user.
+    rollback : bool, default True
+        The programs can save and restore their state. False: they are never asked to, and only explicit methods can be
+        used.
+    patience : float, default 60.0
+        Longest time in seconds that the programs may take to connect.
+    logs : str, Path or None, default None
+        Folder for what the programs print, one file each.
+    log : str, Path or None, default None
+        One file for what all programs print.
+    tcp : bool, default False
+        Connect by TCP instead of local sockets.
+    listen : str or None, default None
+        "host:port" for programs on other machines.
+    key : str or None, default None
+        Key that those programs must have.
+
+    Attributes
+    ----------
+    system : System
+        The coupled system; ports have the names of the data.
+    subsystems : dict of str to Subsystem
+        The programs by name.
+    configuration : Configuration
+        What the file says.
+
+    Notes
+    -----
+    Give `simulate` as many `workers` as there are programs to let them run at the same time.
+
+    References
+    ----------
+    .. [1] G. Chourdakis et al., preCICE v2: A sustainable and user-friendly coupling library, Open Research Europe
+       2:51, 2022.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> def coupled():
+    ...     commands = {"Fluid": "python3 fluid.py", "Solid": "./solid"}
+    ...     with cs.remote.Participants("precice-config.xml", commands) as participants:
+    ...         system, method = participants.system, cs.Implicit(degree=1)
+    ...         return cs.simulate(system, t_end=1.0, method=method, step=participants.window)
     """
 
     def __init__(
@@ -60,20 +103,20 @@ class Participants:
         key: str | None = None,
     ) -> None:
         self.configuration = read_configuration(file)
-        refuse_strangers(commands, self.configuration)
-        self._door = Door(tcp)
+        refuse_unknown_programs(commands, self.configuration)
+        self._listener = ListeningSocket(tcp)
         self._gate: Gateway | None = None
         self._programs: Programs | None = None
         self._closed = False
         self.subsystems: dict[str, ParticipantSubsystem] = {}
         try:
             absent = [name for name in self.configuration.participants if name not in commands]
-            self._gate = gateway(self._door, listen, key, os.getcwd(), absent)
+            self._gate = gateway(self._listener, listen, key, os.getcwd(), absent)
             if set(commands) < set(self.configuration.participants):
-                self._door.leave_note(Path(f"{os.path.abspath(file)}.hub"))
-            one = None if log is None else OneLog(Path(log))
+                self._listener.leave_note(Path(f"{os.path.abspath(file)}.hub"))
+            one = None if log is None else CommonLog(Path(log))
             folder = None if logs is None else Path(logs)
-            self._programs = Programs(commands, environment(self._door), folder, log=one, left=self._door.left)
+            self._programs = Programs(commands, environment(self._listener), folder, log=one, left=self._listener.left)
             self._gather(rollback, patience)
         except BaseException as error:
             self.close(str(error) or type(error).__name__)
@@ -82,21 +125,21 @@ class Participants:
     def _gather(self, rollback: bool, patience: float) -> None:
         """Wait until all have connected and told their meshes; then join them."""
         assert self._programs is not None
-        gathering = Gathering(self.configuration)
+        first_records = FirstRecords(self.configuration)
         watch = watching(self._programs, self._gate)
-        self._hub = Hub(gathering, self._door, patience=patience, watch=watch)
-        self._hub.listen(lambda: gathering.done)
-        self.subsystems = subsystems_of(gathering, self._hub, watch, rollback)
-        self.system = joined(gathering.coupling, self.subsystems)
+        self._hub = Hub(first_records, self._listener, patience=patience, watch=watch)
+        self._hub.listen(lambda: first_records.done)
+        self.subsystems = subsystems_of(first_records, self._hub, watch, rollback)
+        self.system = joined(first_records.coupling, self.subsystems)
 
     @property
     def window(self) -> float:
-        """The window of the file's first scheme, a natural macro step."""
+        """Time window of the first coupling scheme in seconds, a natural macro step."""
         return self.configuration.schemes[0].window
 
     @property
     def end(self) -> float:
-        """The end of the run as the file's first scheme has it."""
+        """End of the run in seconds according to the first coupling scheme; infinite if it has none."""
         scheme = self.configuration.schemes[0]
         by_windows = np.inf if scheme.max_windows is None else scheme.max_windows * scheme.window
         return float(min(by_windows, np.inf if scheme.max_time is None else scheme.max_time))
@@ -108,7 +151,13 @@ class Participants:
         self.close("" if error is None else str(error) or type(error).__name__)
 
     def close(self, why: str = "") -> None:
-        """Let all programs come to their end, or tell them why it has come."""
+        """End all programs.
+
+        Parameters
+        ----------
+        why : str, default ""
+            Why the run ends early, for the programs. Empty lets them finish by themselves, for up to a minute.
+        """
         if self._closed:
             return
         self._closed = True
@@ -123,12 +172,12 @@ class Participants:
         finally:
             if hub is not None:
                 hub.close()
-            self._door.close()
+            self._listener.close()
             if self._gate is not None:
                 self._gate.close(why)
 
 
-class Gathering:
+class FirstRecords:
     """Takes the first records of all participants and answers none of them."""
 
     def __init__(self, configuration: Configuration) -> None:
@@ -165,21 +214,21 @@ class Gathering:
 
 
 def subsystems_of(
-    gathering: Gathering, hub: Hub, trouble: Callable[[str | None], str], rollback: bool = True
+    first_records: FirstRecords, hub: Hub, failure: Callable[[str | None], str], rollback: bool = True
 ) -> dict[str, ParticipantSubsystem]:
     """The participants that have gathered at a hub, each as a subsystem."""
-    members = gathering.coupling.members
+    members = first_records.coupling.members
     for name, member in members.items():
-        member.see(gathering.regions[name])
+        member.see(first_records.regions[name])
     found = {}
     for name, member in members.items():
-        speech = MemberSpeech(member, gathering.first[name])
+        speech = MemberRecordCodec(member, first_records.first[name])
         ports = (speech.inputs, speech.outputs_)
-        found[name] = ParticipantSubsystem(name, hub.lines[name], speech, *ports, speech.start, trouble, rollback)
+        found[name] = ParticipantSubsystem(name, hub.lines[name], speech, *ports, speech.start, failure, rollback)
     return found
 
 
-class MemberSpeech:
+class MemberRecordCodec:
     """Records of one participant from and to flat vectors of all its inputs and outputs."""
 
     def __init__(self, member: Member, first: dict[Key, Any]) -> None:
@@ -207,14 +256,14 @@ class MemberSpeech:
         self.start: Vector = np.concatenate(parts) if parts else np.zeros(0)
 
     def state(
-        self, flags: int, t: float, room: float, times: Sequence[float], rows: Sequence[Vector], first: bool
+        self, flags: int, t: float, longest: float, times: Sequence[float], rows: Sequence[Vector], first: bool
     ) -> bytes:
         """Where it stands and what it can read."""
         found = {}
         for k, (mesh, name, _) in enumerate(self._read):
             part = slice(self._ends[k], self._ends[k + 1])
             found[mesh, name] = [(time, row[part]) for time, row in zip(times, rows, strict=True)]
-        return self.member.state(flags, t, room, found, first)
+        return self.member.state(flags, t, longest, found, first)
 
     def outputs(self, content: bytes) -> Vector:
         """What was written at the end of the window."""

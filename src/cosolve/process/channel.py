@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -14,6 +14,7 @@ from typing import Protocol
 
 _LENGTH = struct.Struct("<q")
 _WAKE_UP = _LENGTH.pack(0)
+_AT_ONCE = 1 << 18  # bytes
 
 
 class Disconnected(Exception):
@@ -141,6 +142,25 @@ class ThreadedPipe:
         if self._write >= 0:
             os.close(self._write)
         self._write = -1
+
+
+class Outbox(bytearray):
+    """Bytes for a side that may not take all of them at once; `write` takes some and says how many."""
+
+    def __init__(self, write: Callable[[memoryview], int]) -> None:
+        super().__init__()
+        self._write = write
+
+    def push(self) -> bool:
+        """Give as much as the other side takes; True when nothing is left."""
+        try:
+            while self:
+                with memoryview(self) as view:
+                    sent = self._write(view[:_AT_ONCE])
+                del self[:sent]
+        except BlockingIOError:
+            return False
+        return True
 
 
 def _collect(read: int, messages: SimpleQueue[bytes | None]) -> None:

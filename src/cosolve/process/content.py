@@ -26,7 +26,7 @@ from cosolve.subsystem.units import Unit
 _MEMORIES = {
     "History": "cosolve.signal.history",
     "Counts": "cosolve.integrator.bdf_control",
-    "AcceptedSteps": "cosolve.subsystem.free_running",
+    "AcceptedSteps": "cosolve.subsystem.interpolated_outputs",
     "Past": "cosolve.structures.integrators",
 }
 

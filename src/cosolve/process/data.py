@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 import struct
 from functools import partial
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
 
+from cosolve.basics.packages import optional
 from cosolve.basics.wording import shortened, text_of
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 
@@ -87,15 +87,10 @@ def library(name: str) -> Any:
     >>> library("no_such_library")
     Traceback (most recent call last):
     ...
-    cosolve.errors.SetupError: subsystems on other machines need no_such_library, which is not installed here; run: pip
-    install cosolve[network]
+    cosolve.errors.SetupError: a subsystem on another machine needs no_such_library, which is not installed; run: pip
+    install 'cosolve[network]'
     """
-    try:
-        return import_module(name)
-    except ImportError:
-        raise SetupError(
-            f"subsystems on other machines need {name}, which is not installed here; run: pip install cosolve[network]"
-        ) from None
+    return optional(name, "network", "a subsystem on another machine")
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Crossing a step in another process from compiled code, with compiled code at the other end.
+"""Advancing over a step in another process from compiled code, with compiled code at the other end.
 
 Both processes share memory: a request with its counter, an answer with its counter, and a flag per side that says
 "asleep". The writer stores its counter; the reader spins on the counter, then yields the core, then sets its flag and
@@ -6,17 +6,15 @@ sleeps on the pipe between the two, in Python (`native_exchange.py`), which also
 writer that finds the flag exchanges it for 0 and sends one wake-up. All these words are atomic and sequentially
 consistent (`jit/atomics.py`); invariants: docs/architecture/process.md.
 
-Rollback needs no message of its own: `save` and `restore` are noted here and done there before the next crossing.
+Rollback needs no message of its own: `save` and `restore` are noted here and done there before the next subsystem step.
 """
-
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg, var-annotated"
 
 from __future__ import annotations
 
 from cosolve.jit import (
-    CROSS,
+    ADVANCE_CALL,
     KEEPING,
-    call_cross,
+    call_advance,
     call_keep,
     call_nothing,
     call_two,
@@ -33,10 +31,10 @@ from cosolve.jit import (
     words_at,
 )
 
-# The words of one side, known to that side only. COUNT: of the last request. MINE, THEIRS: the flags. TALK: Python's
-# `f(what, count) -> status`. SPINS, YIELDS: how often to load before yielding, and before sleeping. DOUBT: waits
+# The slots of one side, known to that side only. COUNT: of the last request. MINE, THEIRS: the flags. CALLBACK:
+# Python's `f(what, count) -> status`. SPINS, YIELDS: how often to load before yielding, before sleeping. DOUBT: waits
 # left in which the other side is taken to need this core.
-REQUEST, ANSWER, COUNT, MINE, THEIRS, TALK, YIELD, SPINS, YIELDS, DOUBT = range(10)
+REQUEST, ANSWER, COUNT, MINE, THEIRS, CALLBACK, YIELD, SPINS, YIELDS, DOUBT = range(10)
 # near: may it ask, has it asked, what is to be done first, inputs, outputs, maximum of rows
 READY, ASKED, KEPT, WIDTH, GIVES, MAX_ROWS = range(10, 16)
 INNER, BEGIN, DATA, SAVE, RESTORE, STATE, SLOT, SIZE, STATUS = range(16, 25)  # far: its subsystem
@@ -50,24 +48,27 @@ RESULT, STAGE, OUTPUTS = range(1, 4)
 
 LEAVE = -1  # a mode of its own
 NOTHING, TO_SAVE, TO_RESTORE = range(3)
-SLEEP, WAKE, CONSUME = range(3)  # for TALK
-DONE, OVER = 0x5D0E, 0x50FE  # what TALK says; anything else is what is left of a call in which an exception was lost
+SLEEP, WAKE, CONSUME = range(3)  # for CALLBACK
+DONE, OVER = (
+    0x5D0E,
+    0x50FE,
+)  # what CALLBACK says; anything else is what is left of a call in which an exception was lost
 GONE = 1 << 30  # a status of its own: there is no answer, and Python knows why
 
 
 @part
-def _tell(w, what):
+def _tell(w: list[int], what: int) -> bool:
     """Python does it; True when that is done."""
-    said = call_two(w[TALK], what, w[COUNT])
+    said = call_two(w[CALLBACK], what, w[COUNT])
     if said != DONE and said != OVER:  # Ctrl-C just before the first line of Python: its exception is gone
         w[LOST] = 1
         if what != SLEEP:
-            said = call_two(w[TALK], what, w[COUNT])
+            said = call_two(w[CALLBACK], what, w[COUNT])
     return said == DONE
 
 
 @part
-def _publish(w, counter):
+def _publish(w: list[int], counter: int) -> None:
     """The request (or answer) is written: store its counter, wake the other side where it sleeps."""
     store(counter, w[COUNT])
     if load(w[THEIRS]) != 0 and exchange(w[THEIRS], 0) != 0:
@@ -75,7 +76,7 @@ def _publish(w, counter):
 
 
 @part
-def _wait(w, counter):
+def _wait(w: list[int], counter: int) -> int:
     """Until the other side has stored this count; anything but 0 when it will not."""
     awaited = w[COUNT]
     if w[DOUBT] > 0:
@@ -109,7 +110,7 @@ def _wait(w, counter):
 
 
 @part
-def _ask(w, mode, n):
+def _ask(w: list[int], mode: int, n: int) -> None:
     """Send what stands in the request."""
     request = words_at(w[REQUEST])
     request[MODE], request[KEEP], request[ROWS] = mode, w[KEPT], n
@@ -118,7 +119,7 @@ def _ask(w, mode, n):
 
 
 @part
-def _heard(w):
+def _heard(w: list[int]) -> int:
     """Wait for the answer to what was asked, if anything was; 0, or GONE."""
     if w[ASKED] != 0:
         w[ASKED] = 0
@@ -129,9 +130,9 @@ def _heard(w):
     return 0 if w[READY] != 0 else GONE
 
 
-@called(CROSS)
-def begin(data, mode, t0, t1, H, n, coefficients, outputs):
-    """Ask for the crossing; the run does something else until it wants the answer."""
+@called(ADVANCE_CALL)
+def begin(data: int, mode: int, t0: float, t1: float, H: float, n: int, coefficients: int, outputs: int) -> int:
+    """Ask for the subsystem step; the run does something else until it wants the answer."""
     w = words_at(data)
     if n > w[MAX_ROWS] or _heard(w) != 0:
         return GONE
@@ -146,8 +147,8 @@ def begin(data, mode, t0, t1, H, n, coefficients, outputs):
     return 0
 
 
-@called(CROSS)
-def cross(data, mode, t0, t1, H, n, coefficients, outputs):
+@called(ADVANCE_CALL)
+def advance(data: int, mode: int, t0: float, t1: float, H: float, n: int, coefficients: int, outputs: int) -> int:
     """Read the answer."""
     w = words_at(data)
     if _heard(w) != 0:
@@ -158,8 +159,8 @@ def cross(data, mode, t0, t1, H, n, coefficients, outputs):
 
 
 @called(KEEPING)
-def save(data):
-    """Keep the state there before the next crossing; after a way back that is the state already kept."""
+def save(data: int) -> int:
+    """Keep the state there before the next subsystem step; after a way back that is the state already kept."""
     w = words_at(data)
     _heard(w)
     if w[KEPT] != TO_RESTORE:
@@ -168,8 +169,8 @@ def save(data):
 
 
 @called(KEEPING)
-def restore(data):
-    """Go back there before the next crossing; nothing to do when there was none since the state was kept."""
+def restore(data: int) -> int:
+    """Go back there before the next subsystem step; nothing to do when there was none since the state was kept."""
     w = words_at(data)
     _heard(w)
     if w[KEPT] != TO_SAVE:
@@ -178,7 +179,7 @@ def restore(data):
 
 
 @njit(types.void(types.intp), cache=True)
-def dismiss(data):
+def dismiss(data: int) -> None:
     """Let the far side leave its loop; it does not answer that."""
     w = words_at(data)
     if _heard(w) == 0:
@@ -190,7 +191,7 @@ def dismiss(data):
 
 
 @part
-def _keep(w, what):
+def _keep(w: list[int], what: int) -> int:
     """Save or restore the subsystem."""
     if what == TO_SAVE and w[SAVE] != 0:
         return call_keep(w[SAVE], w[DATA])
@@ -203,7 +204,7 @@ def _keep(w, what):
 
 
 @njit(types.int64(types.intp), cache=True, nogil=True)
-def serve(data):
+def serve(data: int) -> int:
     """Answer until told to leave (0) or until the run is gone (1). Python's other threads run meanwhile."""
     w = words_at(data)
     request, answer = words_at(w[REQUEST]), words_at(w[ANSWER])
@@ -222,8 +223,8 @@ def serve(data):
             at, gives, n = w[REQUEST], w[ANSWER] + 8 * OUTPUTS, request[ROWS]
             t0, t1, H, given = double_at(at, T0), double_at(at, T1), double_at(at, STEP), at + 8 * COEFFICIENTS
             if w[BEGIN] != 0:
-                status = call_cross(w[BEGIN], w[DATA], mode, t0, t1, H, n, given, gives)
+                status = call_advance(w[BEGIN], w[DATA], mode, t0, t1, H, n, given, gives)
             if status == 0:
-                status = call_cross(w[INNER], w[DATA], mode, t0, t1, H, n, given, gives)
+                status = call_advance(w[INNER], w[DATA], mode, t0, t1, H, n, given, gives)
         answer[RESULT], answer[STAGE] = status, stage
         _publish(w, w[ANSWER])

@@ -1,4 +1,4 @@
-"""Subsystems built from a function, or from its name as whoever starts a process gives it."""
+"""Subsystems built from a function, or from its name as the command line of a process gives it."""
 
 from __future__ import annotations
 

@@ -28,19 +28,30 @@ _DEGREES = 4  # signals up to this many coefficients fit into the shared memory
 
 
 class Isolated(Proxy):
-    """Runs `subsystem` in a process of its own: a crash, a hang or a leak there cannot take the run along.
+    """A subsystem in a process of its own: a crash, a hang or a leak there cannot take the run along.
 
-    `subsystem` is a function without arguments that builds it, its name as `"module:function"` or
-    `"file.py:function"`, or a subsystem that can be pickled. It offers what the subsystem offers, with the same numbers
-    to the last bit. With `simulate(..., workers=n)` several of them compute at the same time; compiled runs cross them
-    through shared memory with compiled code at both ends.
+    It has the capabilities of the subsystem and gives the same bits. With `simulate(workers=n)` several of them compute
+    at the same time.
 
-    `transport` is `"shared_memory"` (fastest) or `"pipe"`. A call that takes longer than `timeout` seconds
-    ends the process and, with a sentence, the run. What the process prints is kept in `log`, or only its last lines.
+    Parameters
+    ----------
+    subsystem : callable, Subsystem or str
+        A function without arguments that builds it, its name as "module:function" or "file.py:function", or a subsystem
+        that can be pickled.
+    transport : {"shared_memory", "pipe"}, default "shared_memory"
+        How messages are carried.
+    timeout : float or None, default None
+        Longest time of a call in seconds; after that the process is ended and the run stops. None waits forever.
+    name : str, default ""
+        Name for messages.
+    log : str, Path or None, default None
+        File for what the process prints. None keeps the last lines for messages.
 
+    Examples
+    --------
     >>> import cosolve as cs
     >>> decay = cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])
-    >>> apart = cs.Isolated(decay, timeout=60.0)
+    >>> apart = cs.remote.Isolated(decay, timeout=60.0)
     >>> apart.start(0.0)
     array([1.])
     >>> cs.capabilities(apart) >= {"rollback", "jacobian", "output", "state"}
@@ -90,11 +101,11 @@ class Isolated(Proxy):
             about = self._worker.loaded()
         if self._wanted == "shared_memory":
             numbers = sum(port.length for port in (*about["inputs"], *about["outputs"]))
-            trouble = self._worker.share_memory(8 * _DEGREES * numbers + 1024)
-            if trouble:
+            failure = self._worker.share_memory(8 * _DEGREES * numbers + 1024)
+            if failure:
                 self._worker.transport = "pipe"
                 warnings.warn(
-                    f"Isolated{label}: no shared memory ({trouble}); using pipes", RuntimeWarning, stacklevel=4
+                    f"Isolated{label}: no shared memory ({failure}); using pipes", RuntimeWarning, stacklevel=4
                 )
         return about
 

@@ -1,9 +1,9 @@
 """What travels between a run and the process of a subsystem: one fixed header, then arrays of doubles as they are.
 
-The frequent calls (crossing a step, rollback, outputs) hold nothing else, so a small message costs about a microsecond
-to write or to read and every double arrives with the bits it left with. What the rare ones hold besides is bytes here;
-a `Format` makes them: pickles for a process of ours (`pickles.py`), plain data for another machine (`content.py`).
-Sizes are compared with the bytes that came before anything is read: what does not fit is `Malformed`.
+The frequent calls (advancing over a step, rollback, outputs) hold nothing else, so a small message costs about a
+microsecond to write or to read and every double arrives with the bits it left with. What the rare ones hold besides is
+bytes here; a `Format` makes them: pickles for a process of ours (`pickles.py`), plain data for another machine
+(`content.py`). Sizes are compared with the bytes that came before anything is read: what does not fit is `Malformed`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cosolve.signal.polynomial import InputSignal, Polynomial
 # calls
 LOAD, ATTACH, START, ADVANCE, REPLAY, STEP, JACOBIAN, OUTPUT, SAVE, RESTORE, GET_STATE, SET_STATE = range(12)
 EQUATIONS, RHS, OUTPUT_FUNCTION, CALL, NOISE = range(12, 17)
-NATIVE, ENTER, LEFT, EXPLAIN, RESPONSE = range(17, 22)  # about crossings from compiled code
+NATIVE, ENTER, LEFT, EXPLAIN, RESPONSE = range(17, 22)  # about subsystem steps from compiled code
 COST = 22  # to a rank of an MPI job
 _BY_COLUMNS = 1 << 16  # flag: the coefficients lie column by column, as they did in the caller's memory
 
@@ -157,12 +157,12 @@ def read_request(data: memoryview) -> Request:
     return Request(call, handle, t0, t1, u_t0, u_H, coefficients, extra, notes, data[at:])
 
 
-def write_crossing(t0: float, t1: float, u: InputSignal) -> Parts:
+def write_advance(t0: float, t1: float, u: InputSignal) -> Parts:
     """The request that comes once per macro step: to advance, with a signal and nothing else.
 
     >>> from cosolve.signal.polynomial import Polynomial
     >>> u = Polynomial(0.5, 0.1, np.array([[1.0, 2.0]]))
-    >>> write_crossing(0.5, 0.6, u) == write_request(ADVANCE, times=(0.5, 0.6, 0.5, 0.1), coefficients=u.coefficients)
+    >>> write_advance(0.5, 0.6, u) == write_request(ADVANCE, times=(0.5, 0.6, 0.5, 0.1), coefficients=u.coefficients)
     True
     """
     coefficients = u.coefficients
@@ -172,10 +172,10 @@ def write_crossing(t0: float, t1: float, u: InputSignal) -> Parts:
     return [head + coefficients.tobytes()]
 
 
-def read_crossing(data: memoryview) -> tuple[float, float, Polynomial] | None:
+def read_advance(data: memoryview) -> tuple[float, float, Polynomial] | None:
     """Times and signal of such a request; None for any other.
 
-    >>> t0, t1, u = read_crossing(memoryview(write_crossing(0.5, 0.6, Polynomial(0.5, 0.1, np.array([[1.0, 2.0]])))[0]))
+    >>> t0, t1, u = read_advance(memoryview(write_advance(0.5, 0.6, Polynomial(0.5, 0.1, np.array([[1.0, 2.0]])))[0]))
     >>> t0, t1, u.H, u.coefficients
     (0.5, 0.6, 0.1, array([[1., 2.]]))
     """

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 _LINE = 16  # words; what is written by different sides lies two cache lines apart, since some processors fetch pairs
 _SPINS = 200  # loads of the counter, some 10 us, before yielding the core
 _YIELDS = 500  # some 0.5 us each (or as long as the others take), before sleeping
-_LONG = 1e-3  # after a sleep as long as this, the next one comes at once: somebody is at real work
+_LONG = 1e-3  # after a sleep as long as this, the next one comes at once: another process is computing
 
 
-def _talk(side: weakref.ref[_Side]) -> Any:
+def _callback(side: weakref.ref[_Side]) -> Any:
     """A C function for compiled code to call; it does not keep its side alive."""
 
-    def talk(what: int, count: int) -> int:
+    def callback(what: int, count: int) -> int:
         it = side()
-        return x.OVER if it is None else it.talked(what, count)
+        return x.OVER if it is None else it.called_back(what, count)
 
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(talk)
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(callback)
 
 
 class _Side:
@@ -53,17 +53,17 @@ class _Side:
             self._shared = np.frombuffer(mmap.mmap(file.fileno(), 0), dtype=np.int64)
         self.words: npt.NDArray[np.int64] = np.zeros(x.WORDS, dtype=np.int64)
         self.pipe, self.data = pipe, int(self.words.ctypes.data)
-        self._talk = _talk(weakref.ref(self))
+        self._callback = _callback(weakref.ref(self))
         request = int(self._shared.ctypes.data)
         answer = request + 8 * _lines(x.COEFFICIENTS + sizes[0])
         flags = answer + 8 * _lines(x.OUTPUTS + sizes[1])
         mine, theirs = (flags, flags + 8 * _LINE) if near else (flags + 8 * _LINE, flags)
         w = self.words
         w[x.REQUEST], w[x.ANSWER], w[x.MINE], w[x.THEIRS] = request, answer, mine, theirs
-        w[x.TALK], w[x.YIELD] = ctypes.cast(self._talk, ctypes.c_void_p).value or 0, _yield()
+        w[x.CALLBACK], w[x.YIELD] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0, _yield()
         w[x.SPINS], w[x.YIELDS] = _SPINS if _cores() > 1 else 0, _YIELDS
 
-    def talked(self, what: int, count: int) -> int:
+    def called_back(self, what: int, count: int) -> int:
         """Called by compiled code; nothing may be raised through it."""
         try:
             if what == x.WAKE:
@@ -89,7 +89,7 @@ class _Side:
         return x.OVER
 
 
-class _Near(_Side):
+class _RunSide(_Side):
     """The side of the run."""
 
     def __init__(self, apart: Isolated, path: str, shape: tuple[int, int, int]) -> None:
@@ -99,7 +99,7 @@ class _Near(_Side):
         self.words[[x.MAX_ROWS, x.WIDTH, x.GIVES]] = shape
         self._apart = apart
         self._awaited, self._began, self._entered = 0, 0.0, False
-        self.state: SavedState | None = None  # what the far side keeps for this crossing
+        self.state: SavedState | None = None  # what the far side keeps for this subsystem step
 
     def timeout(self, count: int) -> float | None:
         if self._worker.timeout is None:
@@ -133,7 +133,7 @@ class _Near(_Side):
         return self.state.handle
 
     def enter(self) -> None:
-        """Compiled code at the far side from here on; nobody else may ask it anything meanwhile."""
+        """Compiled code at the far side from here on; no other caller may use it meanwhile."""
         apart, worker = self._apart, self._worker
         apart._lock.acquire()
         if apart._worker is worker and worker.owed is None:
@@ -160,7 +160,7 @@ class _Near(_Side):
         apart._lock.release()
 
     def explain(self, status: int) -> None:
-        """Raise with the words of whoever failed."""
+        """Raise the error of the process that failed."""
         self._apart._ask(m.EXPLAIN, handle=self._handle, content=status)
 
     def jacobian(self, weight: Vector) -> Matrix:
@@ -170,7 +170,7 @@ class _Near(_Side):
 
 
 def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
-    """The crossing of a subsystem in another process, or why there is none."""
+    """The subsystem step of a subsystem in another process, or why there is none."""
     shape = degree + 1, Ports(apart.inputs).length, Ports(apart.outputs).length
     sizes = shape[0] * shape[1], shape[2]
     words = _lines(x.COEFFICIENTS + sizes[0]) + _lines(x.OUTPUTS + sizes[1]) + 2 * _LINE
@@ -181,7 +181,7 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
     except OSError as error:
         return f"there is no shared memory for it ({error})"
     try:
-        near = _Near(apart, path, shape)
+        near = _RunSide(apart, path, shape)
         request = m.write_request(m.NATIVE, content=apart._contents.pack((H, degree, path, sizes)))
         with apart._lock:
             answer = apart._read(apart._call_far(request, LOADING))
@@ -191,7 +191,7 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
         return answer.value
     near.state = SavedState(answer.handle, apart._holder(), apart._notes)
     about: dict[str, Any] = answer.value
-    native = Native(raising_address(x.cross), near.data, enter=near.enter, leave=near.leave, explain=near.explain)
+    native = Native(raising_address(x.advance), near.data, enter=near.enter, leave=near.leave, explain=near.explain)
     native.begin, native.any_step, native.keep = raising_address(x.begin), about["any step"], (near,)
     native.hands_back = about["hands back"]
     if about["undoes"]:
@@ -202,14 +202,14 @@ def near_native(apart: Isolated, H: float, degree: int) -> Native | str:
     return native
 
 
-class Served(_Side):
+class SubsystemSide(_Side):
     """The side of the subsystem."""
 
     def __init__(self, native: Native, path: str, sizes: tuple[int, int], pipe: Pipe) -> None:
         super().__init__(path, sizes, pipe, near=False)
         self.native, self._slot = native, np.zeros(max(1, len(native.state)))
         w = self.words
-        w[x.INNER], w[x.BEGIN], w[x.DATA] = native.cross, native.begin, native.data
+        w[x.INNER], w[x.BEGIN], w[x.DATA] = native.advance, native.begin, native.data
         w[x.SAVE], w[x.RESTORE] = native.save, native.restore
         w[x.STATE], w[x.SIZE], w[x.SLOT] = native.state.ctypes.data, len(native.state), self._slot.ctypes.data
 
@@ -231,7 +231,7 @@ class Served(_Side):
             raise Disconnected
 
     def leave(self) -> None:
-        """Back in Python, with the state where the last crossing left it."""
+        """Back in Python, with the state where the last subsystem step left it."""
         self.native.leave()
         status = int(self.words[x.STATUS])  # of the last way back
         self.explain(status)

@@ -1,7 +1,7 @@
 """Connections between machines: ZeroMQ carries them, and its CURVE encrypts them and proves who is who.
 
 Both sides know one key, a text. A slow hash of it gives two pairs of curve25519 keys: the server has to hold one of
-them, and lets in only who holds the other. Whoever does not have the key gets no byte to be read here. Messages have a
+them, and lets in only who holds the other. A client without the key gets no byte to be read here. Messages have a
 head of eight bytes that says what they are; long ones travel in pieces, so that heartbeats pass in between. A side
 that is not heard for `SILENCE` seconds is gone. What the messages hold is not known here.
 """
@@ -28,7 +28,7 @@ from cosolve.version import VERSION
 
 PROTOCOL = 2  # rises when messages change; the greeting itself never does
 HEARTBEAT, SILENCE = 1.0, 8.0  # seconds between signs of life, and until a side without them is gone
-CONNECTING = 8.0  # seconds until somebody has answered
+CONNECTING = 8.0  # seconds until an answer
 LARGEST = 2**30  # bytes of a message
 _PIECE = 2**20  # bytes of what travels at once
 _LOOK = 0.2  # seconds between two looks whether the other side is still there
@@ -42,8 +42,22 @@ _NEVER = 2**29
 _MARK = b"cosolve"
 HELLO, WELCOME, MORE, DATA, PROBE, BYE = (_MARK + bytes([kind]) for kind in range(1, 7))
 _HEAD = len(DATA)
-_WORDS = 1000  # characters of a farewell
+_WORDS = 1000  # characters of the last message
 _DOMAIN = "cosolve"
+
+
+def host_and_port(address: str, what: str, least: int = 0) -> tuple[str, int]:
+    """The parts of "host:port", with a port of at least `least`.
+
+    >>> host_and_port("0.0.0.0:5555", "--listen"), host_and_port("[::1]:0", "--listen")
+    (('0.0.0.0', 5555), ('::1', 0))
+    """
+    host, _, port = str(address).rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host  # as IPv6 is written
+    known = port.isascii() and port.isdecimal() and least <= int(port[:6]) < 65536
+    if not bare or (bare is host and ":" in host) or not known:
+        raise SetupError(f"{what}: an address is 'host:port', not {address!r}")
+    return bare, int(port)
 
 
 class Keys(NamedTuple):
@@ -132,7 +146,7 @@ def _greeted(data: bytes) -> tuple[int, str]:
 class Connection:
     """One connection to a `Listener`; a `Channel`.
 
-    Connecting raises a `SetupError` that begins with `who`: nobody answers, another key, another version. `service` is
+    Connecting raises a `SetupError` that begins with `who`: no answer, another key, another version. `service` is
     the command that listens there.
     """
 
@@ -142,7 +156,7 @@ class Connection:
         self._zmq = _zmq()
         self._where, self._who, self._command = f"{host}:{port}", who, service.split(" FACTORY")[0].split(" CONFIG")[0]
         self._pair = keys(key)
-        found = _addresses(host, port, f"{who}: nobody answers at {self._where}")
+        found = _addresses(host, port, f"{who}: no server answers at {self._where}")
         for k, address in enumerate(found):
             self._open()
             try:
@@ -153,7 +167,7 @@ class Connection:
                 self.close()
                 if k == len(found) - 1:
                     raise Unanswered(
-                        f"{who}: nobody answers at {self._where}; start '{service.replace('PORT', str(port))}' there"
+                        f"{who}: no server answers at {self._where}; start '{service.replace('PORT', str(port))}' there"
                     ) from None
             except BaseException:
                 self.close()
@@ -250,7 +264,7 @@ class Connection:
         return memoryview(whole)
 
     def _next(self, deadline: float | None) -> bytes:
-        """What came, but for probes and farewells."""
+        """What came, but for probes and end messages."""
         zmq, link = self._zmq, self._link
         while True:
             patience = _LOOK if deadline is None else min(_LOOK, max(0.0, deadline - monotonic()))
@@ -290,7 +304,7 @@ class Connection:
             raise Disconnected
         while (event := _event(self._zmq, self._monitor, 0.0)) is not None:
             if event in (self._zmq.EVENT_DISCONNECTED, self._zmq.EVENT_CLOSED):
-                self._broken = True  # once more around: a farewell may have come before
+                self._broken = True  # once more around: the last message may have come before
 
     def close(self) -> None:
         """Let go; the other side notices."""
@@ -298,19 +312,19 @@ class Connection:
 
 
 class Unanswered(SetupError):
-    """Nobody listens there, yet."""
+    """No server listens there yet."""
 
 
 class _Absent(Exception):
-    """Nobody listens there."""
+    """No server listens there."""
 
 
-def _addresses(host: str, port: int, trouble: str) -> list[str]:
+def _addresses(host: str, port: int, failure: str) -> list[str]:
     """Where a name leads, in the order to be tried."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, ValueError) as error:  # ValueError: characters that no name has
-        raise SetupError(f"{trouble}: there is no such host ({error})") from None
+        raise SetupError(f"{failure}: there is no such host ({error})") from None
     numeric = [f"[{to[0]}]" if family == socket.AF_INET6 else str(to[0]) for family, _, _, _, to in found]
     return [f"tcp://{name}:{port}" for name in dict.fromkeys(numeric)]
 
@@ -333,7 +347,7 @@ def _close(link: Any, monitor: Any) -> None:
 
 
 class _Peer:
-    """Somebody who has greeted: over which file, and when to ask whether they are still there."""
+    """A client after its first message: over which file, and when to ask whether they are still there."""
 
     def __init__(self, file: int) -> None:
         self.file = file
@@ -354,7 +368,7 @@ class _Peer:
         return True
 
 
-class Came(NamedTuple):
+class ReceivedMessage(NamedTuple):
     """Something that came: from whom, and a message, or None for a new connection."""
 
     peer: bytes
@@ -368,8 +382,8 @@ class Listener:
     that, and `watch_file` when there is something for `watch`. `send` answers, and `lost` tells, when called about once
     a second, who is no longer there.
 
-    That a connection is lost ZeroMQ tells by the number of its file only, which may be another's by then; so whoever
-    came over that file is sent a probe, and who cannot be reached any more is gone.
+    That a connection is lost ZeroMQ tells by the number of its file only, which may be another's by then; so the client
+    that came over that file is sent a probe, and who cannot be reached any more is gone.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> hub = Listener("127.0.0.1", 0, "a key")
@@ -397,7 +411,7 @@ class Listener:
         self._context = zmq.Context()
         self._guard = library("zmq.auth.thread").ThreadAuthenticator(self._context)
         self._guard.start()
-        self._guard.configure_curve_callback(_DOMAIN, _OnlyOne(pair.client))
+        self._guard.configure_curve_callback(_DOMAIN, _SingleKey(pair.client))
         self._link = link = self._context.socket(zmq.ROUTER)
         _settle(link)
         link.router_mandatory = True
@@ -407,7 +421,7 @@ class Listener:
             zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_DISCONNECTED
         )
         self._at_once, self._at_once_more = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
-        self._strangers = 0
+        self._refused = 0
         self._peers: dict[bytes, _Peer] = {}
         self._waiting: dict[bytes, deque[bytes]] = {}  # what could not be sent yet
         self._dropped: list[bytes] = []
@@ -436,7 +450,7 @@ class Listener:
         """Whether something for this peer waits to be sent."""
         return peer in self._waiting
 
-    def events(self) -> Iterator[Came]:
+    def events(self) -> Iterator[ReceivedMessage]:
         """New connections and whole messages; violations end the connection."""
         link, zmq, at_once = self._link, self._zmq, self._at_once
         events, more, come = zmq.EVENTS, zmq.RCVMORE, zmq.POLLIN
@@ -444,9 +458,9 @@ class Listener:
             peer = link.recv(at_once)
             known = self._peers.get(peer)
             if known is None:
-                self._stranger(peer)
+                self._refuse(peer)
                 if peer in self._peers:
-                    yield Came(peer, None)
+                    yield ReceivedMessage(peer, None)
                 continue
             piece = link.recv(at_once)
             alone = not link.getsockopt(more)
@@ -454,17 +468,17 @@ class Listener:
                 link.recv(at_once)
             head = piece[:_HEAD] if alone else b""
             if head == DATA and not known.long:
-                yield Came(peer, piece[_HEAD:])
+                yield ReceivedMessage(peer, piece[_HEAD:])
             elif head in (MORE, DATA) and len(known.long) + len(piece) <= LARGEST + _HEAD:
                 known.long += memoryview(piece)[_HEAD:]
                 if head == DATA:
                     whole, known.long = known.long, bytearray()
-                    yield Came(peer, whole)
+                    yield ReceivedMessage(peer, whole)
             else:
                 self.drop(peer, "this is no message of cosolve")
 
-    def _stranger(self, peer: bytes) -> None:
-        """The first words of somebody, and over which file they came, which only a whole frame tells."""
+    def _refuse(self, peer: bytes) -> None:
+        """The first message of a client, and over which file they came, which only a whole frame tells."""
         frame = self._link.recv(self._at_once, copy=False)
         piece, alone = frame.bytes, not frame.more
         while frame.more:
@@ -537,8 +551,8 @@ class Listener:
         for peer in lost:
             self._peers.pop(peer, None)
             self._waiting.pop(peer, None)
-        if self._strangers:
-            count, self._strangers = self._strangers, 0
+        if self._refused:
+            count, self._refused = self._refused, 0
             self.complaints.append(f"refused {'a connection' if count == 1 else f'{count} connections'}: a wrong key")
         return lost
 
@@ -548,25 +562,25 @@ class Listener:
         while monitor.getsockopt(zmq.EVENTS) & zmq.POLLIN:
             event = zmq.utils.monitor.recv_monitor_message(monitor)
             if event["event"] != zmq.EVENT_DISCONNECTED:
-                self._strangers += 1
+                self._refused += 1
                 continue
             for known in self._peers.values():
                 if known.file == event["value"]:
                     known.doubts = _DOUBTS
 
     def close(self, why: str = "") -> None:
-        """Let go of everybody."""
+        """Close all connections."""
         for peer in list(self._peers):
             self.drop(peer, why)
         with suppress(Exception):
             self._link.disable_monitor()
         self._monitor.close(linger=0)
-        self._link.close(linger=500)  # for the farewells
+        self._link.close(linger=500)  # for the end messages
         self._guard.stop()
         self._context.term()
 
 
-class _OnlyOne:
+class _SingleKey:
     """Lets in who has the secret that belongs to one public key."""
 
     def __init__(self, client: bytes) -> None:

@@ -1,7 +1,7 @@
 """Contents of rare calls as pickles: for processes that the run starts itself, never for what another machine sent.
 
 Factories, states and exceptions of any class travel this way. A pickle runs code when it is read, so no module that
-reads what another machine sent may import this one; tests/isolated/test_attacks.py looks.
+reads what another machine sent may import this one; tests/process/isolated/test_attacks.py looks.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Pickles:
         return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
 
     def unpack(self, data: bytes | memoryview) -> Any:
-        return pickle.loads(data)
+        return pickle.loads(data)  # noqa: S301  of a process that the run has started
 
     def pack_error(self, error: Exception) -> bytes:
         """The exception itself where it can travel, its type and text, and where it came from."""
         where = "".join(traceback.format_exception(error))
         try:
             packed: bytes | None = pickle.dumps(error.with_traceback(None))
-            pickle.loads(packed or b"")
+            pickle.loads(packed or b"")  # noqa: S301  what was packed a moment ago
         except Exception:  # exceptions with arguments of their own often cannot be rebuilt
             packed = None
         return self.pack((packed, type(error).__name__, text_of(error), where))
@@ -44,7 +44,7 @@ class Pickles:
         error: Exception | None = None
         if packed is not None:
             with suppress(Exception):  # a type that cannot be imported here
-                error = pickle.loads(packed)
+                error = pickle.loads(packed)  # noqa: S301  as above
         if error is None:
             error = SubsystemError(f"{text} ({kind})")
         error.add_note("In the process of the subsystem:\n" + where)

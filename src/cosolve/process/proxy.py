@@ -62,7 +62,7 @@ class Proxy(Subsystem):
         return SubsystemError(f"its process sent {error}")
 
     def _begin_anew(self) -> None:
-        """Another process holds the states from here on; those of the old one tell nobody that they are let go."""
+        """Another process holds the states from here on; those of the old one send no message at release."""
         self._known, self._notes = None, deque()
 
     def _about(self) -> dict[str, Any]:
@@ -127,14 +127,14 @@ class Proxy(Subsystem):
         return bool(self._about()["overshoots"])
 
     @property
-    def stops_inside(self) -> bool:  # type: ignore[override]
+    def variable_step(self) -> bool:  # type: ignore[override]
         """Whether the subsystem can be stopped inside a macro step."""
-        return bool(self._about()["stops_inside"])
+        return bool(self._about()["variable_step"])
 
     @property
-    def driven_as(self) -> str:  # type: ignore[override]
+    def input_form(self) -> str:  # type: ignore[override]
         """How the subsystem takes driven inputs."""
-        return str(self._about()["driven_as"])
+        return str(self._about()["input_form"])
 
     @property
     def least_degree(self) -> int:  # type: ignore[override]
@@ -146,6 +146,10 @@ class Proxy(Subsystem):
         """Whether copies may run at the same time (each in its own process)."""
         return bool(self._about()["concurrent"])
 
+    def identity(self) -> str:
+        """That of the subsystem itself: a run may go on with it in another place."""
+        return str(self._about().get("identity") or super().identity())  # a server of an earlier version says nothing
+
     def will_end(self, t_end: float) -> None:
         """Told with the next start, for which another process may be the one that hears it."""
         self._t_end = t_end
@@ -156,9 +160,9 @@ class Proxy(Subsystem):
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
         if self._known is None or self._notes or isinstance(u, DrivenPolynomial):
-            return self._cross(m.ADVANCE, t0, t1, u).value
+            return self._advance(m.ADVANCE, t0, t1, u).value
         with self._lock:
-            data = self._call_far(m.write_crossing(t0, t1, u))
+            data = self._call_far(m.write_advance(t0, t1, u))
             try:
                 outputs = m.read_vector(data)
             except Malformed as error:
@@ -179,20 +183,20 @@ class Proxy(Subsystem):
         known = _FORWARDED.get(name)
         return partial(self._call, name) if known is None else partial(known, self)
 
-    def _cross(self, call: int, t0: float, t1: float, u: InputSignal, weight: Vector | None = None) -> m.Answer:
+    def _advance(self, call: int, t0: float, t1: float, u: InputSignal, weight: Vector | None = None) -> m.Answer:
         extra = None if weight is None else np.asarray(weight, dtype=np.float64)
         times, driven = (t0, t1, u.t0, u.H), driven_content(u, self._functions)
         return self._ask(call, driven, times=times, coefficients=u.coefficients, extra=extra)
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
-        return self._cross(m.REPLAY, t0, t1, u).value
+        return self._advance(m.REPLAY, t0, t1, u).value
 
     def _step(self, t0: float, t_max: float, u: InputSignal) -> Any:
-        answer = self._cross(m.STEP, t0, t_max, u)
+        answer = self._advance(m.STEP, t0, t_max, u)
         return answer.value if answer.form == m.OBJECT else (answer.t, answer.value)
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
-        J: Matrix = self._cross(m.JACOBIAN, t0, t1, u, weight).value
+        J: Matrix = self._advance(m.JACOBIAN, t0, t1, u, weight).value
         return J
 
     def _output(self, t: float, u: Vector) -> Any:

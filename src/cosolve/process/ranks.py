@@ -17,15 +17,15 @@ from typing import Any, NoReturn
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import positive
+from cosolve.basics.placement import balanced, refuse_bad_costs, refuse_bad_placement, told
+from cosolve.basics.processes import hear_ctrl_c_but_go_on
 from cosolve.basics.wording import raised, shortened
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.process import message as m
 from cosolve.process.channel import TimedOut
 from cosolve.process.content import Content
-from cosolve.process.ending import hear_ctrl_c_but_go_on
 from cosolve.process.factory import built
 from cosolve.process.mpi import World, world
-from cosolve.process.placement import balanced, refuse_bad_costs, refuse_bad_placement, told
 from cosolve.process.proxy import Proxy, driven_content, told_as_setup
 from cosolve.process.server import Server
 from cosolve.signal.polynomial import InputSignal
@@ -34,9 +34,9 @@ from cosolve.subsystem.base import Subsystem
 
 _ROOT, _CONTROL = 0, 0
 _READY, _FAILED, _DROP, _LEAVE, _GONE = "ready", "failed", "drop", "leave", "gone"
-_FAREWELL = 60.0  # seconds for the others to leave
+_SHUTDOWN_TIMEOUT = 60.0  # seconds for the others to leave
 _LOADING = 60.0  # seconds beyond `timeout`
-_HURRY = 2.0  # where one of them is at work although nobody waits for it any more
+_SHORT_TIMEOUT = 2.0  # where one of them is at work although it is no longer needed
 
 #: How a subsystem is built where it is needed, or the subsystem itself.
 Source = Callable[[], Subsystem] | Subsystem
@@ -51,22 +51,38 @@ def on_ranks(
     timeout: float | None = None,
     functions: Sequence[TimeFunction] = (),
 ) -> Ranks:
-    """Spread subsystems over the ranks that `mpiexec` has started: `mpiexec -n 4 python script.py`.
+    """Distribute subsystems over the ranks of an MPI job, `mpiexec -n 4 python script.py`.
 
-    All ranks call it with the same arguments, at the same place of the same script. On rank 0 it returns, and what
-    follows runs there alone; the other ranks serve the subsystems that lie on them, and leave (by `SystemExit`) when
-    rank 0 comes to its end. `subsystems` are functions that build them, called on the rank where they are wanted, or
-    subsystems, which then every rank has built. Without `mpiexec` there is one rank, and nothing is different.
+    All ranks call it with the same arguments at the same place of the same script. On rank 0 it returns, and what
+    follows runs there alone. The other ranks serve their subsystems and exit (`SystemExit`) when rank 0 ends.
 
-    `placement` says who goes to which rank; the others are spread evenly, and `Ranks.balance` does so by their cost. A
-    call to another rank that takes longer than `timeout` seconds ends the run with a sentence.
+    Parameters
+    ----------
+    subsystems : mapping of str to callable or Subsystem
+        Functions that build the subsystems, called on the rank where they are needed; or subsystems, which every rank
+        has built then.
+    placement : mapping of str to int or None, default None
+        Rank of each subsystem; those that are not named are distributed evenly.
+    timeout : float or None, default None
+        Longest time of a call to another rank in seconds.
+    functions : sequence of callable, optional
+        Functions of time that will drive inputs. Each rank evaluates them itself, with the bits of a run in one
+        process; other functions are sent as polynomials.
 
-    `functions` are functions of time that will drive inputs (`system.set("one.u", f)`): each rank then evaluates them
-    itself, with the bits of one process. Others travel as polynomials fitted to them over the step.
+    Returns
+    -------
+    Ranks
+        `subsystems` go into a `System`.
 
+    Notes
+    -----
+    Without `mpiexec` there is one rank, and nothing else changes.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> tank = lambda: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])
-    >>> ranks = cs.on_ranks({"one": tank, "two": tank})
+    >>> ranks = cs.remote.on_ranks({"one": tank, "two": tank})
     >>> print(ranks)
     1 rank: 'one', 'two' on rank 0
     >>> sorted(cs.System(ranks.subsystems).subsystems)
@@ -88,7 +104,37 @@ def joined() -> World | None:
 
 
 class Ranks:
-    """The ranks of this job as rank 0 sees them, and which subsystem lies where."""
+    """The ranks of an MPI job as rank 0 sees them; made by `on_ranks`.
+
+    Parameters
+    ----------
+    world : World or None
+        The job; None without `mpiexec`.
+    subsystems : mapping of str to callable or Subsystem
+        See `on_ranks`.
+    placement : mapping of str to int
+        See `on_ranks`.
+    timeout : float or None, default None
+        See `on_ranks`.
+    functions : sequence of callable, optional
+        See `on_ranks`.
+
+    Attributes
+    ----------
+    size : int
+        Number of ranks.
+    placement : dict of str to int
+        Rank of each subsystem.
+    subsystems : dict of str to Subsystem
+        What goes into a `System`.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> tank = lambda: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["u"], outputs=["x"])
+    >>> cs.remote.on_ranks({"one": tank, "two": tank}).placement
+    {'one': 0, 'two': 0}
+    """
 
     def __init__(
         self,
@@ -102,7 +148,7 @@ class Ranks:
         self._timeout = timeout
         self._sources, self._functions = subsystems, functions
         self.placement: dict[str, int] = {}
-        #: what goes into a `System`: subsystems of this rank, and those that stand for one on another rank
+        # what goes into a `System`: subsystems of this rank, and those that stand for one on another rank
         self.subsystems: dict[str, Subsystem] = {}
         if world is not None:
             if world.taken:
@@ -142,7 +188,13 @@ class Ranks:
                 raise SetupError(f"rank {rank} has {functions} functions, rank 0 {len(self._functions)}; {same}")
 
     def place(self, placement: Mapping[str, int]) -> None:
-        """Put every subsystem on its rank; those that move are built anew there, and `subsystems` are others then."""
+        """Move subsystems to other ranks; those that move are built anew, and `subsystems` are other objects then.
+
+        Parameters
+        ----------
+        placement : mapping of str to int
+            Rank of every subsystem.
+        """
         refuse_bad_placement(self._names, placement, self.size)
         missing = [name for name in self._names if name not in placement]
         if missing:
@@ -170,13 +222,21 @@ class Ranks:
         self.subsystems = {name: self.subsystems[name] for name in self._names}
 
     def balance(self, costs: Mapping[str, float], fixed: Mapping[str, int] | None = None) -> None:
-        """Place by what a crossing costs (`cs.crossing_costs`), the dearest first; those of `fixed` have their rank."""
+        """Distribute subsystems by their cost, the most expensive first.
+
+        Parameters
+        ----------
+        costs : mapping of str to float
+            Cost of a subsystem step, as from `subsystem_costs`.
+        fixed : mapping of str to int or None, default None
+            Subsystems whose rank is given.
+        """
         refuse_bad_costs(self._names, costs)
         refuse_bad_placement(self._names, fixed or {}, self.size)
         self.place(balanced(self._names, costs, self.size, fixed))
 
     def close(self) -> None:
-        """Let the other ranks leave; done anyway at the end of the script."""
+        """Let the other ranks exit; done anyway at the end of the script."""
         if self._world is not None:
             _dismiss(self._world)
 
@@ -200,8 +260,8 @@ class OnRank(Proxy):
         super().__init__(Content())
         self._functions = functions
         self._world, self._name, self._tag, self.rank, self._timeout = world, name, tag, rank, timeout
-        self._posted: tuple[float, float, float, float, bytes] | None = None  # a crossing that is under way
-        self._owed = False  # an answer that nobody waits for any more
+        self._posted: tuple[float, float, float, float, bytes] | None = None  # a step that is under way
+        self._owed = False  # an answer that is no longer needed
         self.runs_on = f"rank {rank}"
         self._send(m.write_request(m.LOAD))
 
@@ -253,7 +313,7 @@ class OnRank(Proxy):
         return self._receive()
 
     def post_advance(self, t0: float, t1: float, u: InputSignal) -> None:
-        """Begin to cross the step; the next `advance` with the same arguments waits for it."""
+        """Begin to advance over the step; the next `advance` with the same arguments waits for it."""
         self._about()
         with self._lock:
             notes = self._noted()
@@ -262,7 +322,7 @@ class OnRank(Proxy):
             self._send(
                 m.write_request(m.ADVANCE, times=times, coefficients=u.coefficients, notes=notes, content=content)
                 if notes or content
-                else m.write_crossing(t0, t1, u)
+                else m.write_advance(t0, t1, u)
             )
             self._posted = (*times, u.coefficients.tobytes())
 
@@ -271,11 +331,11 @@ class OnRank(Proxy):
             return super().advance(t0, t1, u)
         with self._lock:
             if self._posted != (t0, t1, u.t0, u.H, u.coefficients.tobytes()):
-                raise SubsystemError("another crossing is under way; go back to a saved state first")
+                raise SubsystemError("another subsystem step is under way; go back to a saved state first")
             return self._read(self._receive()).value
 
-    def fastest_crossing(self) -> float:
-        """Seconds that the shortest crossing since the last start took over there; infinite without one."""
+    def fastest_step(self) -> float:
+        """Seconds that the shortest subsystem step since the last start took over there; infinite without one."""
         return float(self._ask(m.COST).value)
 
 
@@ -330,7 +390,7 @@ def _dismiss(world: World) -> None:
     contents, rank = Content(), 0
     for rank in range(1, world.size):
         world.send([contents.pack((_LEAVE, None))], rank, _CONTROL)
-    patience = _HURRY if world.busy else _FAREWELL
+    patience = _SHORT_TIMEOUT if world.busy else _SHUTDOWN_TIMEOUT
     until = perf_counter() + patience
     try:
         for rank in range(1, world.size):

@@ -15,7 +15,7 @@ from cosolve.process import message as m
 from cosolve.process.channel import Disconnected, TimedOut
 from cosolve.process.content import Content
 from cosolve.process.data import Malformed
-from cosolve.process.network import Connection
+from cosolve.process.network import Connection, host_and_port
 from cosolve.process.proxy import Proxy, told_as_setup
 from cosolve.subsystem.port import Port, Ports
 
@@ -24,14 +24,34 @@ KEY = "COSOLVE_KEY"  # environment variable
 
 
 class Remote(Proxy):
-    """A subsystem that `cosolve serve FACTORY --port N` offers at `address` ("host:port").
+    """A subsystem on another machine, offered there by `cosolve serve FACTORY --port N`.
 
-    `key` is the one that the server prints (or the environment variable COSOLVE_KEY on both sides). A call that takes
-    longer than `timeout` seconds, a server that ends and a network that is gone for some seconds end the run with a
-    sentence and its result. Needs `pip install cosolve[network]`.
+    Parameters
+    ----------
+    address : str
+        "host:port".
+    key : str or None, default None
+        The key that the server prints. None: the environment variable COSOLVE_KEY.
+    timeout : float or None, default None
+        Longest time of a call in seconds. None waits as long as the server is alive.
+    name : str, default ""
+        Name for messages.
 
+    Raises
+    ------
+    SetupError
+        If the address is malformed or no key is given.
+    SubsystemError
+        During a run, if the server ends or the network fails for some seconds.
+
+    Notes
+    -----
+    The connection is encrypted. Needs `pip install cosolve[network]`.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> cs.Remote("localhost:5555:1", key="x")
+    >>> cs.remote.Remote("localhost:5555:1", key="x")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: Remote: an address is 'host:port', not 'localhost:5555:1'
@@ -40,10 +60,7 @@ class Remote(Proxy):
     _by_note = True
 
     def __init__(self, address: str, *, key: str | None = None, timeout: float | None = None, name: str = "") -> None:
-        host, _, port = str(address).rpartition(":")
-        bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host  # as IPv6 is written
-        if not bare or (bare is host and ":" in host) or not _is_port(port):
-            raise SetupError(f"Remote: an address is 'host:port', not {address!r}")
+        self._address = host_and_port(address, "Remote", least=1)
         if timeout is not None:
             positive("Remote", "timeout", timeout, " of seconds or None")
         secret = key if key is not None else os.environ.get(KEY)
@@ -51,7 +68,7 @@ class Remote(Proxy):
             raise SetupError(f"Remote: give the key that the server at {address} prints, as key=... or in {KEY}")
         super().__init__(Content())
         self._arguments = (address, key, timeout, name)
-        self._address, self._where, self._key = (bare, int(port)), str(address), secret
+        self._where, self._key = str(address), secret
         self._timeout, self._count = timeout, 0
         self._channel: Connection | None = self._connected()
 
@@ -72,14 +89,15 @@ class Remote(Proxy):
         """What the server says about its subsystem, if it is of the kind that it must be."""
         if type(about) is dict:
             ports = [about.get("inputs"), about.get("outputs")]
-            methods, flags = about.get("methods"), ("overshoots", "stops_inside", "concurrent")
+            methods, flags = about.get("methods"), ("overshoots", "variable_step", "concurrent")
             if (
                 all(type(some) is tuple and all(type(port) is Port for port in some) for some in ports)
                 and type(methods) is frozenset
                 and all(type(name) is str for name in methods)
                 and all(type(about.get(flag)) is bool for flag in flags)
-                and type(about.get("driven_as")) is str
+                and type(about.get("input_form")) is str
                 and type(about.get("least_degree", 0)) is int
+                and type(about.get("identity", "")) is str
             ):
                 for some in ports:
                     Ports(some or ())
@@ -136,10 +154,6 @@ class Remote(Proxy):
         if self._channel is not None:
             self._channel.close()
             self._channel = None
-
-
-def _is_port(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 65536
 
 
 def _again(address: str, key: str | None, timeout: float | None, name: str) -> Remote:

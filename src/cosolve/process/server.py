@@ -1,6 +1,6 @@
-"""The side of the subsystem: answers calls for one subsystem, whoever asks.
+"""The side of the subsystem: answers calls for one subsystem, for any client.
 
-Saved states stay here; only their numbers travel. `worker.py` serves a run on this machine, `offered.py` one on
+Saved states stay here; only their numbers travel. `worker.py` serves a run on this machine, `offered_server.py` one on
 another, whose requests may be anything: what is called by name is a public method of the subsystem or refused.
 """
 
@@ -38,9 +38,9 @@ class Server:
     def answer(self, data: memoryview) -> m.Parts:
         """One call, whatever comes of it."""
         try:
-            crossing = m.read_crossing(data)
-            if crossing is not None:
-                return m.write_vector(self.outputs.pack(self.subsystem.advance(*crossing)))
+            step = m.read_advance(data)
+            if step is not None:
+                return m.write_vector(self.outputs.pack(self.subsystem.advance(*step)))
             r = m.read_request(data)
             for note in r.notes:
                 self._carry_out(note)
@@ -73,8 +73,8 @@ class Server:
     def _answer(self, r: m.Request) -> m.Parts:
         subsystem = self.subsystem
         if r.call in (m.ADVANCE, m.REPLAY):
-            cross = subsystem.advance if r.call == m.ADVANCE else subsystem.replay
-            return self._outputs(cross(r.t0, r.t1, self._signal(r)))
+            advance = subsystem.advance if r.call == m.ADVANCE else subsystem.replay
+            return self._outputs(advance(r.t0, r.t1, self._signal(r)))
         if r.call == m.SAVE:
             self.saved += 1
             self.states[self.saved] = subsystem.save()
@@ -99,7 +99,7 @@ class Server:
         return self._rare(r)
 
     def _signal(self, r: m.Request) -> Polynomial:
-        """The inputs of a crossing."""
+        """The inputs of a subsystem step."""
         if not r.content:
             return Polynomial(r.u_t0, r.u_H, r.coefficients)
         local, known = [], []
@@ -157,11 +157,12 @@ class Server:
             "outputs": self.outputs.ports,
             "methods": self.methods,
             "overshoots": bool(made.overshoots),
-            "stops_inside": bool(made.stops_inside),
-            "driven_as": str(made.driven_as),
+            "variable_step": bool(made.variable_step),
+            "input_form": str(made.input_form),
             "least_degree": int(made.least_degree),
             "concurrent": bool(made.concurrent),
             "kind": type(made).__name__,
+            "identity": made.identity(),
             "native": callable(getattr(made, "native", None)),
         }
 
@@ -183,5 +184,16 @@ class Server:
 
 #: not forwarded as methods: attributes that may be properties, and machine code, which only `Isolated` can reach
 _NOT_METHODS = frozenset(
-    {"noise", "inputs", "outputs", "overshoots", "stops_inside", "driven_as", "least_degree", "concurrent", "native"}
+    {
+        "noise",
+        "inputs",
+        "outputs",
+        "overshoots",
+        "variable_step",
+        "input_form",
+        "least_degree",
+        "concurrent",
+        "native",
+        "identity",
+    }
 )

@@ -44,9 +44,9 @@ class SharedMemory:
         self._pipe = pipe
         self._bytes = memoryview(self._map)
         self._words = self._bytes.cast("q")
-        self._room = (len(self._map) - 2 * _CONTROL) // 2
+        self._capacity = (len(self._map) - 2 * _CONTROL) // 2
         self._out, self._in = side * _CONTROL // 8, (1 - side) * _CONTROL // 8
-        self._out_box, self._in_box = (2 * _CONTROL + s * self._room for s in (side, 1 - side))
+        self._out_box, self._in_box = (2 * _CONTROL + s * self._capacity for s in (side, 1 - side))
         self._sent = self._received = 0
         self._patient, self._doubt = True, 0
 
@@ -54,7 +54,7 @@ class SharedMemory:
         """Put the message into the mailbox, or into the pipe where it does not fit."""
         words, out = self._words, self._out
         size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
-        fits = size <= self._room
+        fits = size <= self._capacity
         if fits:
             at = self._out_box
             for part in parts:
@@ -150,11 +150,11 @@ def create(message: int) -> str:
     Its pages are claimed now, so that a full memory disk is an `OSError` here and not a crash later. Delete the file
     as soon as both sides have opened it.
     """
-    room = -(-min(max(message, 4096), LARGEST) // 64) * 64
-    folder = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    capacity = -(-min(max(message, 4096), LARGEST) // 64) * 64
+    folder = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  names in it are drawn by lot
     handle, path = tempfile.mkstemp(prefix="cosolve-", dir=folder)
     try:
-        size = 2 * (_CONTROL + room)
+        size = 2 * (_CONTROL + capacity)
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(handle, 0, size)
         else:

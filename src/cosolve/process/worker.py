@@ -13,9 +13,9 @@ import types
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from cosolve.basics.processes import end_with, print_to_log
 from cosolve.process import message as m
 from cosolve.process.channel import Channel, Disconnected, Pipe, pipe
-from cosolve.process.ending import end_with, print_to_log
 from cosolve.process.factory import built
 from cosolve.process.pickles import Pickles
 from cosolve.process.server import Server
@@ -23,19 +23,19 @@ from cosolve.process.shared_memory import SharedMemory
 from cosolve.subsystem.base import Subsystem
 
 if TYPE_CHECKING:
-    from cosolve.process.native_exchange import Served
+    from cosolve.process.native_exchange import SubsystemSide
 
 #: True while a worker runs the user's script again to find a class or function that is defined in it.
 importing_script = False
 
 
 class LocalServer(Server):
-    """Answers a run on this machine, also about crossings from compiled code."""
+    """Answers a run on this machine, also about subsystem steps from compiled code."""
 
     def __init__(self, pipe: Pipe | None = None) -> None:
         super().__init__(Pickles())
         self.pipe = pipe
-        self.serving: Served | None = None  # who answers from compiled code after this call
+        self.serving: SubsystemSide | None = None  # who answers from compiled code after this call
 
     def serve(self) -> None:
         """Let compiled code answer, where the last call asked for that, until it is told to leave."""
@@ -52,9 +52,9 @@ class LocalServer(Server):
         return built(self.contents.unpack(source) if isinstance(source, bytes) else source)
 
     def further(self, r: m.Request) -> m.Parts:
-        """Calls about crossings from compiled code, which are kept like states."""
+        """Calls about subsystem steps from compiled code, which are kept like states."""
         if r.call == m.NATIVE:
-            from cosolve.process.native_exchange import Served
+            from cosolve.process.native_exchange import SubsystemSide
 
             H, degree, path, sizes = self.contents.unpack(r.content)
             native = self.subsystem.native(H, degree)
@@ -62,7 +62,7 @@ class LocalServer(Server):
                 return self.object(native)
             assert self.pipe is not None
             self.saved += 1
-            served = self.states[self.saved] = Served(native, path, sizes, self.pipe)
+            served = self.states[self.saved] = SubsystemSide(native, path, sizes, self.pipe)
             return m.write_answer(m.OBJECT, self.contents.pack(served.about), handle=self.saved)
         served = self.states[r.handle]
         if r.call == m.ENTER:

@@ -41,10 +41,32 @@ def write_gif(
     frames: int = 100,
     speed: float = 1.0,
 ) -> Path:
-    """Write the motion as a GIF of at most `frames` pictures (50 a second), `speed` times as fast as in reality.
+    """Write the motion of a planar mechanism as a GIF.
 
-    `traced` names parts whose last corner leaves a trace.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    parts : sequence of array_like
+        Lines of the mechanism, each of shape (times, points, 2).
+    times : array_like
+        Times in seconds.
+    title : str, default ""
+        Title of the picture.
+    traced : sequence of int, optional
+        Parts whose last point leaves a trace.
+    frames : int, default 100
+        Largest number of pictures; at most 50 per second are shown.
+    speed : float, default 1.0
+        Factor on the speed of the motion.
 
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> t = np.linspace(0.0, 1.0, 5)
     >>> rod = np.stack([np.zeros((5, 2)), np.array([np.cos(t), np.sin(t)]).T], axis=1)
@@ -84,8 +106,21 @@ def gif_html(
 def draw_strobe(
     axes: Axes, parts: Sequence[npt.ArrayLike], times: npt.ArrayLike, *, traced: Sequence[int] = ()
 ) -> None:
-    """Draw some positions on top of each other, later ones stronger.
+    """Draw some positions of a planar mechanism on top of each other, later ones stronger.
 
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Where to draw.
+    parts : sequence of array_like
+        Lines of the mechanism, each of shape (times, points, 2).
+    times : array_like
+        Times in seconds.
+    traced : sequence of int, optional
+        Parts whose last point leaves a trace.
+
+    Examples
+    --------
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
     >>> draw_strobe(axes, [np.zeros((3, 2, 2))], [0.0, 0.5, 1.0])

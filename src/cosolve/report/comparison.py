@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,10 @@ Reference = Callable[[Vector], Mapping[str, npt.ArrayLike]] | Mapping[str, npt.A
 
 _MOST_PANELS = 6
 _REFERENCE_POINTS = 1500
+#: Lines that differ by less than this part of their values are one line in a picture.
+_PIXEL = 0.02
+#: A run that is further off than this part of the largest value is no good news.
+_FAR = 0.05
 #: A run has blown up when its error is this many times the range of the reference.
 _GONE = 10.0
 
@@ -31,7 +35,8 @@ _GONE = 10.0
 class Comparison:
     """Runs of one model under several methods: what `write_comparison` puts on a page.
 
-    `verdicts` may add columns to the table, `{label: {column: value}}`; `t_shown` ends the plots (not the table) early.
+    `verdicts` may add columns to the table, `{label: {column: value}}`; `t_shown` ends the plots (not the table) early;
+    `time_unit` stands at the time axes; `conclusion` says in sentences what to take.
     """
 
     results: Mapping[str, Result]
@@ -41,6 +46,8 @@ class Comparison:
     quantities: Sequence[str] = ()
     verdicts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     t_shown: float = np.inf
+    time_unit: str = ""
+    conclusion: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.results:
@@ -61,6 +68,16 @@ class Comparison:
     def largest_error(self, label: str) -> float:
         """Largest distance to the reference in the first quantity (NaN without a reference)."""
         return float(self.errors(label, self.shown[0]).max()) if self.reference is not None else np.nan
+
+    def relative_error(self, label: str) -> float:
+        """The same as a part of the largest magnitude of the reference (NaN without a reference)."""
+        if self.reference is None:
+            return np.nan
+        t = self.results[label].t
+        if callable(self.reference):  # also what lies between the macro points
+            t = np.linspace(t[0], t[-1], _REFERENCE_POINTS)
+        largest = float(np.abs(reference_values(self.reference, self.shown[0], t)).max())
+        return self.largest_error(label) / largest if largest > 0.0 else np.inf
 
     @property
     def shown(self) -> list[str]:
@@ -158,11 +175,25 @@ def reference_values(reference: Reference, name: str, t: Vector) -> Vector:
     return np.asarray(CubicSpline(known, array)(t), dtype=np.float64)
 
 
+def part(value: float) -> str:
+    """A relative error for people.
+
+    >>> part(0.352), part(1.43e-5), part(4e14), part(float("nan"))
+    ('35 %', '0.0014 %', '4e+14 times', '–')
+    """
+    if np.isnan(value):
+        return "–"
+    return f"{100 * value:.2g} %" if value < 0.995 else f"{value:.2g} times"
+
+
 # -- on the page -------------------------------------------------------------------------------------------
 
 
 def _section(comparison: Comparison, heading: str) -> str:
-    parts = [page.paragraph(comparison.text) if comparison.text else "", _table(comparison)]
+    parts = [page.paragraph(comparison.text) if comparison.text else ""]
+    if comparison.conclusion:
+        parts.append(page.verdict(*comparison.conclusion))
+    parts.append(_table(comparison))
     graph = next((r.meta["graph"] for r in comparison.results.values() if r.meta.get("graph")), None)
     if graph:
         parts.append(page.figure(*diagram(graph)))
@@ -177,16 +208,18 @@ def _table(comparison: Comparison) -> str:
     added = list(dict.fromkeys(column for row in comparison.verdicts.values() for column in row))
     rows = []
     for label, result in comparison.results.items():
-        error = comparison.largest_error(label)
-        cells: list[object] = [label, *(comparison.verdicts.get(label, {}).get(column, "") for column in added)]
-        cells.append(_outcome(comparison, label))
+        cells: list[object] = [label, _outcome(comparison, label)]
         if comparison.reference is not None:
-            cells.append(f"{error:.2e}")
+            cells += [part(comparison.relative_error(label)), f"{comparison.largest_error(label):.2e}"]
+        cells += [comparison.verdicts.get(label, {}).get(column, "") for column in added]
         stats = result.stats
         cells += [stats.steps, stats.iterations, stats.total_calls, page.seconds(stats.wall_seconds)]
         rows.append(cells)
-    columns = ["run", *added, "outcome"]
-    columns += [f"largest error of {comparison.shown[0]}"] if comparison.reference is not None else []
+    columns = ["run", "outcome"]
+    if comparison.reference is not None:
+        unit = next(iter(comparison.results.values())).channel(comparison.shown[0]).unit
+        columns += ["relative error", f"largest error of {comparison.shown[0]}{f' [{unit}]' if unit else ''}"]
+    columns += added
     stopped = [f"{label}: {r.error}" for label, r in comparison.results.items() if not r.finished]
     return page.table(
         [*columns, "macro steps", "corrections", "subsystem calls", "wall time"], rows, keys=True
@@ -205,6 +238,8 @@ def _outcome(comparison: Comparison, label: str) -> page.Cell:
         return page.Cell.judged("blew up", good=False)
     if worst_level(result.notes) != "info":
         return page.Cell.judged(result.notes[0].text, good=False)
+    if comparison.reference is not None and not comparison.relative_error(label) < _FAR:
+        return page.Cell("finished")
     return page.Cell.judged("finished", good=True)
 
 
@@ -228,7 +263,8 @@ def _overlay(comparison: Comparison, name: str) -> str:
         lines.append(_line(t, values, label, i, marker))
     unit = next(iter(results.values())).channel(name).unit
     title = f"{name} [{unit}]" if unit else name
-    return page.figure(plot(lines, title=title, limits=limits, size=(6.0, 2.9)), "; ".join(gone))
+    drawing = plot(_told_apart(lines), title=title, limits=limits, size=(6.0, 2.9), time_unit=comparison.time_unit)
+    return page.figure(drawing, "; ".join(gone))
 
 
 def _line(t: Vector, values: Vector, label: str, i: int, marker: str = "") -> Line:
@@ -276,7 +312,31 @@ def _error(comparison: Comparison, name: str) -> str:
         for i, (label, result) in enumerate(comparison.results.items())
         if len(result.t) > 1  # at the start there is no error
     ]
-    return page.figure(plot(lines, title=f"error of {name}", scale="log", size=(6.0, 2.9)))
+    unit = next(iter(comparison.results.values())).channel(name).unit
+    title = f"error of {name} [{unit}]" if unit else f"error of {name}"
+    drawing = plot(_told_apart(lines), title=title, scale="log", size=(6.0, 2.9), time_unit=comparison.time_unit)
+    return page.figure(drawing)
+
+
+def _told_apart(lines: Sequence[Line]) -> list[Line]:
+    """Lines that a picture can tell apart: of those that lie on each other the first, with the labels of all."""
+    kept: list[Line] = []
+    for line in lines:
+        for k, other in enumerate(kept):
+            if line.colour is not None and other.colour is not None and _same(line, other):
+                kept[k] = replace(other, label=f"{other.label} and {line.label}")
+                break
+        else:
+            kept.append(line)
+    return kept
+
+
+def _same(one: Line, two: Line) -> bool:
+    """Whether two lines are less than a pixel apart everywhere."""
+    if len(one.t) != len(two.t) or not len(one.t) or not np.array_equal(one.t, two.t):
+        return False
+    apart = np.abs(one.values - two.values)
+    return bool(np.all(apart <= _PIXEL * np.abs(two.values)) or apart.max() <= 1e-3 * _PIXEL * np.ptp(two.values))
 
 
 def _cost(comparison: Comparison) -> str:

@@ -15,8 +15,17 @@ _MOST = 20000  # points in a picture; the worst ones are always among them
 
 
 def draw_mapping(figure: Figure, quality: MappingQuality) -> None:
-    r"""Draw distance, row sums, and errors of linear and quadratic fields where the target points are.
+    r"""Draw the quality of a mapping over the target points: distance, row sums, errors of linear and quadratic fields.
 
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        An empty figure.
+    quality : MappingQuality
+        From `mapping_quality`.
+
+    Examples
+    --------
     >>> from matplotlib.figure import Figure
     >>> import cosolve.mapping as cm
     >>> coarse, fine = cm.Mesh.line([0.0, 1.0, 2.0]), cm.Mesh.line([0.0, 0.5, 1.5, 2.0])

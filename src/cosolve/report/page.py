@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cosolve.basics.atomic_files import replacing
 from cosolve.drawing.wording import count as count
 from cosolve.drawing.wording import number as number
 from cosolve.errors import OutputFileError
@@ -36,12 +37,25 @@ def page(title: str, lead: str, sections: Iterable[str], footer: str) -> str:
     )
 
 
+def as_page(path: str | Path) -> Path:
+    """The path of a page; raises where its name is that of something else.
+
+    >>> as_page("report.html").name
+    'report.html'
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise OutputFileError(f"'{path}' is not the name of a page: reports are HTML; choose a name that ends in .html")
+    return path
+
+
 def write_page(path: str | Path, text: str) -> Path:
     """Write the document, making the folder if needed."""
-    path = Path(path)
+    path = as_page(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with replacing(path) as draft:
+            draft.write_text(text, encoding="utf-8")
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputFileError(f"the report cannot be written to '{path}': {reason}; choose another path") from error
@@ -172,7 +186,7 @@ def _text(value: object) -> str:
 
 
 def _is_number_column(texts: Sequence[str]) -> bool:
-    pattern = r"[-−+]?[\d\u202f.]+(e[-+]?\d+)?( ?(%|s|ms|µs))?|inf|–"
+    pattern = r"[-−+]?[\d\u202f.]+(e[-+]?\d+)?( ?(%|s|ms|µs|times))?|inf|–"
     filled = [text for text in texts if text]
     return bool(filled) and all(re.fullmatch(pattern, text) for text in filled)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Points per line: about two per pixel column of a wide screen.
 POINTS = 2000
-#: Values beyond this are cut off: matplotlib's margins would overflow.
+#: A line ends where its values exceed this: matplotlib's margins would overflow.
 _LARGEST = 1e150
 #: A linear axis shows nothing but the blow-up when the largest value is this many times the typical one.
 _WILD = 1e4
@@ -91,6 +91,7 @@ def plot(
     mark: float | None = None,
     size: tuple[float, float] = (6.0, 2.5),
     describe: str = "",
+    time_unit: str = "",
 ) -> str:
     """Lines over time as SVG.
 
@@ -109,7 +110,9 @@ def plot(
             axes.axhline(mark, color=_INK, linewidth=0.8, linestyle=":")
         _set_scale(axes, [line.values for line in lines], scale, limits)
         _set_time(axes, [line.t for line in lines])
-        axes.set_xlabel("t")
+        ends = [t for t in map(_end, lines) if t is not None]
+        time = f"t [{time_unit}]" if time_unit else "t"
+        axes.set_xlabel(f"{time} (values exceed {power(_LARGEST)} from t = {min(ends):.4g} on)" if ends else time)
         axes.set_title(title, fontsize=10, loc="left", color=_TITLE)
         if any(line.label for line in lines):
             drawing.legend(loc="outside upper left", ncols=4, handlelength=1.6, columnspacing=1.2)
@@ -121,9 +124,12 @@ def _draw(axes: Axes, line: Line, scale: Scale, steps: bool) -> None:
     if scale == "log":
         values = np.where(values > 0, values, np.nan)
     shown = np.isfinite(values)
+    end = _end(line)
+    if end is not None:
+        shown &= line.t < end
     if not shown.any():
         return
-    t, values = envelope(line.t[shown], np.clip(values[shown], -_LARGEST, _LARGEST), POINTS)
+    t, values = envelope(line.t[shown], values[shown], POINTS)
     colour = _INK if line.colour is None else _SERIES[line.colour % len(_SERIES)]
     marker = line.marker or ("o" if len(t) == 1 else "")
     axes.plot(
@@ -141,6 +147,12 @@ def _draw(axes: Axes, line: Line, scale: Scale, steps: bool) -> None:
     )
     if line.band is not None and shown.all():
         axes.fill_between(*band(line.t, line.values, line.band), color=colour, alpha=0.3, linewidth=0)
+
+
+def _end(line: Line) -> float | None:
+    """The time at which a line ends since its values are too large to be drawn."""
+    beyond = np.flatnonzero(np.abs(line.values) > _LARGEST)
+    return float(line.t[beyond[0]]) if len(beyond) else None
 
 
 def _set_scale(axes: Axes, series: Sequence[Vector], scale: Scale, limits: tuple[float, float] | None) -> None:
@@ -223,6 +235,7 @@ def _inline(drawing: Figure, describe: str) -> str:
     assert view is not None
     text = text[text.index(">") + 1 :]
     text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="legend[^"]*">', '<g class="legend">', text)
     text = re.sub(r'<g id="[^"]*">', "<g>", text)
     text = re.sub(r'\b(d|x|y|transform)="[^"]*"', _shorten, text)
     text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)

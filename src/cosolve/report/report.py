@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosolve.basics import registry
 from cosolve.drawing.diagram import diagram, edge_text
 from cosolve.report import page
 from cosolve.report.plots import Line, plot, wild
 from cosolve.report.series import Panel, coupling_panels, output_panels
 from cosolve.result import Result
+from cosolve.result.result import NOT_TIMED
 from cosolve.result.verdict import verdict
-from cosolve.viewer import embedded
 
 if TYPE_CHECKING:
-    from cosolve.fields import FieldSeries
+    from cosolve.fields.field_series import FieldSeries
 
     Fields = FieldSeries | str | Path
 
@@ -28,15 +29,32 @@ _MOST_EDGE_ROWS = 200
 def write_report(
     result: Result, path: str | Path, *, title: str | None = None, fields: Fields | Sequence[Fields] = ()
 ) -> Path:
-    """Write one self-contained HTML file about a run, finished or not, and return its path.
+    """Write one self-contained HTML file about a run, finished or not.
 
-    It holds the verdict, the coupling diagram, outputs and coupling variables over time, the macro steps, and the
-    cost of every subsystem, and the signals once more to zoom into; it needs nothing but a
-    browser. Lines are thinned to what a screen can show, peaks stay.
+    Parameters
+    ----------
+    result : Result
+        The run.
+    path : str or Path
+        The file.
+    title : str or None, default None
+        Title of the page. None: method and number of subsystems.
+    fields : FieldSeries, path or sequence of them, optional
+        Snapshots of the run, from `read_fields` or as `.vtkhdf` files. They are thinned out so that the report stays
+        below some ten megabytes.
 
-    `fields` are snapshots of the same run, from `cs.read_fields` or as files (.vtkhdf): they are shown in motion, with
-    as many snapshots and points as keep the report below some ten megabytes; the page says how many.
+    Returns
+    -------
+    Path
+        The file.
 
+    Notes
+    -----
+    It holds the notes of the run, the coupling diagram, outputs and coupling variables over time, the macro steps and
+    the cost of each subsystem. Lines are thinned out to what a screen can show; peaks stay.
+
+    Examples
+    --------
     >>> import cosolve as cs, tempfile
     >>> from cosolve.report import write_report
     >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
@@ -50,9 +68,10 @@ def write_report(
     outputs, rest = output_panels(result)
     couplings, rest_z = coupling_panels(result)
     held: list[dict[str, Any]] = []  # what the viewer in the page shows
+    viewer = _viewer()
     sections = [
         _coupling(result.meta),
-        _in_motion(fields, held),
+        _in_motion(fields, held, viewer),
         page.section("Outputs", _doubt(result), page.grid([_panel(result, p) for p in outputs]), _others(rest))
         if outputs
         else "",
@@ -61,8 +80,8 @@ def write_report(
         else "",
         _steps(result),
         _cost(result),
-        _closer(result, name, held),
-        embedded.program(held) if held else "",
+        _closer(result, name, held, viewer),
+        viewer.program(held) if held else "",
         _setup(result, method),
     ]
     lead = _verdict(result, method) + _facts(result, method)
@@ -89,7 +108,10 @@ def _full_sentence(text: str) -> str:
 
 def _facts(result: Result, method: str) -> str:
     stats, t, H = result.stats, result.t, result.H
-    inside = sum(stats.seconds.values())
+    inside = stats.inside
+    share = NOT_TIMED if inside is None else "–"
+    if inside is not None and stats.wall_seconds > 0:
+        share = f"{100 * inside / stats.wall_seconds:.0f} %"
     if not len(H):
         step = str(result.meta.get("step", "–"))
     elif np.ptp(H) <= 1e-9 * H.max():
@@ -106,7 +128,7 @@ def _facts(result: Result, method: str) -> str:
             "corrections": page.number(stats.iterations),
             "subsystem calls": page.number(stats.total_calls),
             "wall time": page.seconds(stats.wall_seconds),
-            "inside subsystems": f"{100 * inside / stats.wall_seconds:.0f} %" if stats.wall_seconds > 0 else "–",
+            "inside subsystems": share,
             "largest residual": "–" if np.isnan(stats.max_residual) else f"{stats.max_residual:.2e}",
             **_coupling_error(result),
         }
@@ -114,7 +136,7 @@ def _facts(result: Result, method: str) -> str:
 
 
 def _coupling_error(result: Result) -> dict[str, str]:
-    """The worst of it, where anybody asked."""
+    """The worst of it, where it was asked for."""
     found = result.error_bar
     if found is None:
         return {}
@@ -205,46 +227,57 @@ def _cost(result: Result) -> str:
     stats = result.stats
     if not stats.calls:
         return ""
-    order = sorted(stats.calls, key=lambda n: (-stats.seconds.get(n, 0.0), -stats.calls[n]))
-    most = max(max(stats.seconds.values(), default=0.0), 1e-300)
-    rows: list[tuple[object, ...]] = []
-    for name in order[:_MOST_COST_ROWS]:
-        spent, calls = stats.seconds.get(name, 0.0), stats.calls[name]
-        each = page.seconds(spent / calls) if calls else "–"
-        bar = page.Cell.bar(spent / most)
-        rows.append((name, calls, stats.jacobians.get(name, 0), page.seconds(spent), each, bar))
-    rest = order[_MOST_COST_ROWS:]
+    inside, engine = stats.inside, f" {_capital(stats.engine)}." if stats.engine else ""
+    spent_in = {} if inside is None else stats.seconds
+    order = sorted(stats.calls, key=lambda n: (-spent_in.get(n, 0.0), -stats.calls[n]))
+    shown, rest = order[:_MOST_COST_ROWS], order[_MOST_COST_ROWS:]
+    counts = [(name, stats.calls[name], stats.jacobians.get(name, 0)) for name in shown]
     if rest:
-        spent = sum(stats.seconds.get(n, 0.0) for n in rest)
-        calls, jacobians = sum(stats.calls[n] for n in rest), sum(stats.jacobians.get(n, 0) for n in rest)
-        rows.append((f"{len(rest)} others", calls, jacobians, page.seconds(spent), "", page.Cell.bar(0.0)))
-    inside = sum(stats.seconds.values())
+        jacobians = sum(stats.jacobians.get(n, 0) for n in rest)
+        counts.append((f"{len(rest)} others", sum(stats.calls[n] for n in rest), jacobians))
+    columns: tuple[str, ...] = ("subsystem", "calls", "Jacobians")
+    if inside is None:
+        text = f"Time inside the subsystems: {NOT_TIMED}. {page.seconds(stats.wall_seconds)} in all.{engine}"
+        return page.section("Cost", page.paragraph(text), page.table(columns, counts))
+    most = max(max(stats.seconds.values(), default=0.0), 1e-300)
+    times = [stats.seconds.get(name, 0.0) for name in shown] + [sum(stats.seconds.get(n, 0.0) for n in rest)]
+    rows: list[tuple[object, ...]] = []
+    for k, (row, spent) in enumerate(zip(counts, times, strict=False)):
+        each = page.seconds(spent / row[1]) if k < len(shown) and row[1] else "–" if k < len(shown) else ""
+        rows.append((*row, page.seconds(spent), each, page.Cell.bar(spent / most if k < len(shown) else 0.0)))
     outside = page.seconds(max(0.0, stats.wall_seconds - inside))
-    text = f"{page.seconds(inside)} inside the subsystems, {outside} in the coupling itself."
-    columns = ("subsystem", "calls", "Jacobians", "time", "per call", "share of the slowest")
+    text = f"{page.seconds(inside)} inside the subsystems, {outside} in the coupling itself.{engine}"
+    columns += ("time", "per call", "share of the slowest")
     return page.section("Cost", page.paragraph(text), page.table(columns, rows))
 
 
-def _in_motion(fields: Fields | Sequence[Fields], held: list[dict[str, Any]]) -> str:
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _viewer() -> Any:
+    """What makes interactive parts of a page, from the package of the viewer; None without it."""
+    return registry.usable("screens").get("viewer")
+
+
+def _in_motion(fields: Fields | Sequence[Fields], held: list[dict[str, Any]], viewer: Any) -> str:
     """Fields on their meshes, with a slider for the time."""
     files = [fields] if isinstance(fields, (str, Path)) or not isinstance(fields, Sequence) else fields
-    if not files:
+    if not files or viewer is None:
         return ""
-    from cosolve.viewer.field_extract import extract
-
-    found, sentences = extract(files)
+    found, sentences = viewer.fields(files)
     held.append(found)
     notes = [page.paragraph(sentence, "muted") for sentence in sentences]
-    return page.section("Fields", *notes, embedded.element(found), kind="screen")
+    return page.section("Fields", *notes, viewer.element(found), kind="screen")
 
 
-def _closer(result: Result, label: str, held: list[dict[str, Any]]) -> str:
+def _closer(result: Result, label: str, held: list[dict[str, Any]], viewer: Any) -> str:
     """The same with zoom and cursor, for readers with a screen."""
-    if len(result.t) < 2:
+    if len(result.t) < 2 or viewer is None:
         return ""
-    held.append(embedded.signals(result, label))
+    held.append(viewer.signals(result, label))
     text = "Drag to zoom, double click to see everything, click a connection for its signals."
-    return page.section("Look closer", page.paragraph(text, "muted"), embedded.element(held[-1]), kind="screen")
+    return page.section("Look closer", page.paragraph(text, "muted"), viewer.element(held[-1]), kind="screen")
 
 
 def _setup(result: Result, method: str) -> str:

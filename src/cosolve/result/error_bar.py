@@ -1,4 +1,4 @@
-"""What is known about the coupling error of a run; `run/error_bar.py` finds it out."""
+"""What is known about the coupling error of a run; `accuracy/error_bar.py` finds it out."""
 
 from __future__ import annotations
 
@@ -13,16 +13,41 @@ from cosolve.basics.arrays import Vector
 
 @dataclass(frozen=True)
 class ErrorBar:
-    """The coupling error of a run: `bar[output]` over the times `t`, in the unit of that output.
+    """The coupling error of a run, over its macro points.
 
-    There is one number per macro point: of a vector, that of its worst entry.
-    `estimate[output]` is the shadow's distance without safety factor. `worst` is the largest bar relative to the
-    largest magnitude of its output (NaN unless every output has one). `reason` says why a bar is missing (None where
-    none is), `reasons` for each output; `notes` say which estimates are below the accuracy of the subsystems. `ratio`
-    compares the differences of the signals with the next higher ones: from 0.5 on, the steps do not resolve them.
-    `cost` counts how often each subsystem was crossed for all this, `jacobians` how often it was asked for its own.
-    `sure` says that three grids of steps agree about it. `unproven` holds, for outputs without a bar, the largest
-    estimate relative to the output's largest value: what it might be, and nothing that can be relied on.
+    Parameters
+    ----------
+    t : ndarray
+        Macro points in seconds.
+    bar : mapping of str to ndarray
+        Bound of the coupling error of each output in its own unit, one number per macro point; of a vector, that of its
+        worst entry.
+    estimate : mapping of str to ndarray
+        The estimate without safety factor.
+    worst : float, default nan
+        Largest bar relative to the largest magnitude of its output; NaN unless every output has a bar.
+    reason : str or None, default None
+        Why a bar is missing; None if none is.
+    reasons : mapping of str to str
+        The reason for each output without a bar.
+    notes : mapping of str to str
+        Outputs whose estimate is below the accuracy of the subsystems, and why.
+    ratio : float, default nan
+        Ratio of consecutive differences of the signals; from 0.5 on the macro steps do not resolve them.
+    cost : mapping of str to int
+        Subsystem steps that the estimate took.
+    jacobians : mapping of str to int
+        Calls of the subsystems' `jacobian` that it took.
+    sure : bool, default False
+        True if three grids of steps agree.
+    unproven : mapping of str to float
+        For outputs without a bar, the largest estimate relative to the output's largest value. Not to be relied on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(ErrorBar(np.array([0.0, 1.0]), {"a.x": np.array([0.0, 1e-3])}, worst=1e-4))
+    a.x: coupling error at most about 1.0e-03
     """
 
     t: Vector

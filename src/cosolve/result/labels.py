@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import h5py
 
+from cosolve.result.recorder import Layout
 from cosolve.result.result import Channel
 
 #: Wider columns (large fields) go without names: the file would hold more text than numbers.
@@ -36,12 +37,12 @@ def column_labels(channels: Mapping[str, Channel], column: str, width: int) -> l
 
 
 def write_labels(file: h5py.File, channels: Mapping[str, Channel], subsystems: tuple[str, ...]) -> None:
-    """Put names and units into a new file, whose columns are there and still empty."""
+    """Put names and units into a new file, whose columns are there."""
     text = h5py.string_dtype()
     file["t"].make_scale("t")
-    for dataset in (file[name] for name in file if name != "t"):
-        if dataset.ndim and dataset.maxshape[0] is None and dataset.name not in ("/outcome", "/norms"):
-            dataset.dims[0].attach_scale(file["t"])
+    for name in Layout(0, 0, 0).columns():
+        if name != "t":
+            file[name].dims[0].attach_scale(file["t"])
     file.create_dataset("subsystems", data=list(subsystems), dtype=text).make_scale("subsystems")
     for name in ("calls", "seconds"):
         file[name].dims[1].attach_scale(file["subsystems"])

@@ -21,19 +21,19 @@ class Note:
 
     Parameters
     ----------
-    kind
-        What it is about, the same word in every run: `"growth"`, `"not-converged"`, `"algebraic-loop"` ...
-    text
+    kind : str
+        What it is about, the same word in every run: "growth", "not-converged", "algebraic-loop" ...
+    text : str
         One sentence: what was found, and where.
-    level
-        `"info"`: nothing is wrong with the values. `"warning"`: they may be worse than was asked for. `"error"`: they
-        cannot be trusted, or the run stopped.
-    time
-        The model time at which it was found, where it belongs to one.
-    subsystem
-        The subsystem that it concerns, or nothing.
-    remedy
-        What would help, where that is known and not part of the text.
+    level : {"info", "warning", "error"}, default "warning"
+        "info": nothing is wrong with the values. "warning": they may be worse than was asked for. "error": they cannot
+        be trusted, or the run stopped.
+    time : float or None, default None
+        The model time in seconds at which it was found, if it belongs to one.
+    subsystem : str, default ""
+        The subsystem that it concerns, if there is one.
+    remedy : str, default ""
+        What would help, if that is known and not part of the text.
 
     Examples
     --------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cosolve.basics.atomic_files import replacing
 from cosolve.drawing.decimate import band, envelope
 from cosolve.errors import OutputFileError, SetupError
 
@@ -36,6 +37,8 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
         raise SetupError("plot: this result has no scalar outputs; name what to plot")
     figure = Figure(figsize=(8.0, 1.2 + 1.8 * len(chosen)), layout="constrained")
     axes = np.atleast_1d(figure.subplots(len(chosen), 1, sharex=True))
+    if not len(result):
+        raise SetupError("plot: this result has no macro points")
     t, bars = result.t, {} if result.error_bar is None else result.error_bar.bar
     for axis, name in zip(axes, chosen, strict=True):
         values = result[name].reshape(len(t), -1)
@@ -69,6 +72,7 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
 def save_figure(figure: Figure, path: str | Path, what: str) -> None:
     """Write a figure, or say why it cannot be written."""
     try:
-        figure.savefig(path)
+        with replacing(path) as draft:
+            figure.savefig(draft, format=Path(path).suffix[1:] or None)
     except OSError as error:
         raise OutputFileError(f"the {what} cannot be written to '{path}': {error.strerror or error}") from error

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
+from cosolve.errors import SimulationError
 
 if TYPE_CHECKING:
     from cosolve.result.result import Stats
@@ -74,18 +75,18 @@ class Recorder(Protocol):
     """Where rows go. `columns()` gives everything recorded so far."""
 
     def append(self, row: Row) -> None: ...
-    def room(self, rows: int) -> Mapping[str, npt.NDArray[Any]]: ...
+    def buffers(self, rows: int) -> Mapping[str, npt.NDArray[Any]]: ...
     def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None: ...
     def columns(self) -> Mapping[str, npt.NDArray[Any]]: ...
     def flush(self) -> None: ...
-    def finish(self, stats: Stats, error: str | None) -> None: ...
+    def finish(self, stats: Stats, error: str | None) -> SimulationError | None: ...
     def close(self) -> None: ...
 
 
 class Memory:
     """Rows in growing arrays, all in one block of memory.
 
-    What is the same in many rows (the length of equal steps, say) is kept as one value until somebody looks.
+    What is the same in many rows (the length of equal steps, say) is kept as one value until it is read.
     """
 
     def __init__(self, layout: Layout, norms_before: int = 0) -> None:
@@ -141,7 +142,7 @@ class Memory:
         if wanted > self._rows:
             self._grow(wanted)
 
-    def room(self, rows: int) -> Mapping[str, npt.NDArray[Any]]:
+    def buffers(self, rows: int) -> Mapping[str, npt.NDArray[Any]]:
         """Where the next rows will be: what is written there need not be copied by `extend`."""
         if self._count + rows > self._rows:
             self._grow(max(2 * self._rows, self._count + rows))
@@ -151,7 +152,7 @@ class Memory:
         """Add many macro points at once: columns, or one row for all of them; `norms` with their `counts` per row."""
         rows = len(block["t"])
         ends = self._norms_before + len(self._norms) + (0 if counts is None else np.cumsum(counts))
-        for name, target in self.room(rows).items():
+        for name, target in self.buffers(rows).items():
             value: Any = ends if name == "norms_end" else block[name]
             if np.ndim(value) < target.ndim:
                 self._note_same(name, rows, value)
@@ -165,6 +166,14 @@ class Memory:
         if same and same[-1][1] == first and _equal(same[-1][2], value):
             first = same.pop()[0]
         same.append((first, self._count + rows, value))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def same(self, name: str) -> Any:
+        """What all rows of a column are, where they were given so; None otherwise."""
+        held = self._same.get(name, ())
+        return held[0][2] if len(held) == 1 and held[0][:2] == (0, self._count) else None
 
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:
         """Views of what is there."""
@@ -198,8 +207,9 @@ class Memory:
         self._norms_before += len(self._norms)
         del self._norms[:]
 
-    def finish(self, stats: Stats, error: str | None) -> None:
-        """The run has ended; memory needs no last words."""
+    def finish(self, stats: Stats, error: str | None) -> SimulationError | None:
+        """The run has ended; memory needs nothing written."""
+        return None
 
     def close(self) -> None:
         """Nothing to do."""

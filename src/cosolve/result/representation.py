@@ -37,8 +37,9 @@ def as_text(result: Result) -> str:
     >>> print(cs.simulate(cs.System({"clock": clock}), t_end=1.0, method=cs.Jacobi(), step=0.1))
     <Result of Jacobi(degree=1, outputs='as_used'): 11 macro points, t = 0 ... 1, finished>
     quantity  unit  start  end  lowest  highest
-    clock.t             0    1       0        1  ▁▁▂▂▂▃▃▃▃▄▄▄▅▅▅▆▆▆▆▇▇▇██
+    clock.t             0    1       0        1  ▁▁▂▂▂▂▃▃▃▄▄▄▅▅▅▆▆▆▇▇▇▇██
     10 macro steps, 0 rejected, 0 corrections, 10 subsystem calls; ...
+    not compiled: nothing is coupled
     """
     rows, more = _rows(result)
     table = [_COLUMNS, *(row.cells for row in rows)]
@@ -52,7 +53,9 @@ def as_text(result: Result) -> str:
                 for name, cell, w in zip(_COLUMNS, cells, widths, strict=True)
             ]
             lines.append("  ".join([*aligned, spark]).rstrip())
-    return "\n".join([*lines, *([more] if more else []), _work(result), *_bar(result), *_warnings(result)])
+    return "\n".join(
+        [*lines, *([more] if more else []), _work(result), *_engine(result), *_bar(result), *_warnings(result)]
+    )
 
 
 def as_rich(result: Result) -> Any:
@@ -71,7 +74,7 @@ def as_rich(result: Result) -> Any:
         table.add_row(*(Text(cell) for cell in row.cells), Text(spark, style="cyan"))
     parts: list[Any] = [Text(repr(result), style="bold" if result.finished else "bold red")]
     parts += [table] if rows else []
-    parts += [Text(text, style="dim") for text in (more, _work(result), *_bar(result)) if text]
+    parts += [Text(text, style="dim") for text in (more, _work(result), *_engine(result), *_bar(result)) if text]
     return Group(*parts, *(Text(text, style="yellow") for text in _warnings(result)))
 
 
@@ -118,8 +121,13 @@ def _work(result: Result) -> str:
     return "; ".join(str(result.stats).splitlines()[:2])
 
 
+def _engine(result: Result) -> list[str]:
+    """Which engine ran, in a line."""
+    return [result.stats.engine] if result.stats.engine else []
+
+
 def _bar(result: Result) -> list[str]:
-    """How method and step were chosen, and what is known about the coupling error, where anybody asked."""
+    """How method and step were chosen, and what is known about the coupling error, where it was asked for."""
     chosen = [f"chosen: {result.meta['choice']}"] if "choice" in result.meta else []
     return [*chosen, *([] if result.error_bar is None else [result.error_bar.sentence])]
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import as_path
+from cosolve.basics.packages import optional
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.result.error_bar import ErrorBar
@@ -35,6 +36,18 @@ class Channel:
     offset: tuple[float, ...] = ()
     unit: str = ""
 
+    def picked(self, values: Matrix) -> Vector:
+        """The quantity in rows of its column."""
+        if self.column == "z" and values.shape[1] == 0:
+            picked = np.zeros((len(values), len(self.part)))
+        else:
+            picked = values[:, list(self.part)]
+        if self.factor:
+            picked = picked * np.array(self.factor)
+        if self.offset:
+            picked = picked + np.array(self.offset)
+        return picked[:, 0] if self.scalar else picked
+
 
 def find_channel(channels: Mapping[str, Channel], name: str) -> Channel | None:
     """The channel of that name, or the one element of a vector that `name[k]` addresses; None where there is neither.
@@ -53,21 +66,62 @@ def find_channel(channels: Mapping[str, Channel], name: str) -> Channel | None:
     return replace(whole, part=whole.part[one], scalar=True, factor=whole.factor[one], offset=whole.offset[one])
 
 
-@dataclass
+#: Said of the time of subsystems in compiled steps.
+NOT_TIMED = "not measured (compiled)"
+
+
+@dataclass(repr=False)
 class Stats:
     """Totals of a run.
 
-    `calls` counts how often each subsystem crossed a macro step (predictors, perturbed runs and rejected attempts
-    included), `jacobians` how often it gave its own Jacobian. `unconverged` counts steps that were accepted although
-    their iteration had not converged, `renewed` those that converged only after they had begun again with a Jacobian
-    renewed in every correction, `over_tolerance` steps accepted at the smallest allowed length although their
-    error estimate exceeded the tolerance. `compiled_steps` went through compiled code, whose time is not split by
-    subsystem; `loading_seconds` is what compiling (or reading it from the cache) took. `events` counts macro steps that
-    ended at an event (`stop_at_events`), `retried` steps of FMUs that were discarded and then passed in smaller pieces
-    (perturbed runs and rejected attempts included). `ended` says which subsystem ended the run before `t_end`, and why.
-    `overruns` counts macro points of a run in real time (`paced`: model seconds per second) that were reached too late,
-    `max_lateness` is the longest delay in seconds. `changed` lists what was changed by hand while the run went on:
-    time, name and new value. `diagnoses` are the notes that were found beside these counts; `notes` are all.
+    Parameters
+    ----------
+    steps : int
+        Macro steps.
+    rejected : int
+        Macro steps that were repeated with a shorter length.
+    iterations : int
+        Corrections of the interface equations.
+    unconverged : int
+        Steps that were accepted although their iteration had not converged.
+    renewed : int
+        Steps that converged only with a new Jacobian in every correction.
+    over_tolerance : int
+        Steps that were accepted at the smallest allowed length although their error estimate exceeded the tolerance.
+    max_residual : float
+        Largest interface residual that was left.
+    calls : dict of str to int
+        Subsystem steps by subsystem, predictors, perturbed runs and rejected steps included.
+    jacobians : dict of str to int
+        Calls of `jacobian` by subsystem.
+    seconds : dict of str to float
+        Seconds spent inside each subsystem.
+    wall_seconds : float
+        Seconds of the whole run.
+    compiled_steps : int
+        Macro steps that ran as machine code; their time is not split by subsystem.
+    compiled_seconds : float
+        Seconds that these took.
+    loading_seconds : float
+        Seconds for compiling, or for reading machine code from the cache.
+    python_reason : str
+        Why no macro step ran as machine code; empty where some did.
+    events : int
+        Macro steps that ended at an event (`stop_at_events`).
+    retried : dict of str to int
+        Steps of FMUs that were discarded and then repeated in smaller pieces.
+    ended : str
+        Which subsystem ended the run before `t_end`, and why.
+    paced : float
+        Model seconds per second of a run in real time.
+    overruns : int
+        Macro points that were reached too late.
+    max_lateness : float
+        Longest delay in seconds.
+    changed : list
+        Changes by hand during the run: time, name and new value.
+    diagnoses : list of Note
+        Notes that were found beside these counts; `notes` are all.
     """
 
     steps: int = 0
@@ -84,6 +138,7 @@ class Stats:
     compiled_steps: int = 0
     compiled_seconds: float = 0.0
     loading_seconds: float = 0.0
+    python_reason: str = ""
     events: int = 0
     retried: dict[str, int] = field(default_factory=dict)
     ended: str = ""
@@ -97,12 +152,29 @@ class Stats:
         self.diagnoses = [n if isinstance(n, Note) else Note(**n) for n in self.diagnoses]  # from a file
 
     def add(self, note: Note) -> None:
-        """Write a note down; one of the same kind about the same subsystem gives way."""
+        """Add a note; it replaces one of the same kind about the same subsystem.
+
+        Parameters
+        ----------
+        note : Note
+            The note.
+        """
         others = [n for n in self.diagnoses if (n.kind, n.subsystem) != (note.kind, note.subsystem)]
         self.diagnoses = [*others, note]
 
     def note(self, kind: str) -> str:
-        """What the notes of this kind say; empty where there is none."""
+        """Return what the notes of a kind say.
+
+        Parameters
+        ----------
+        kind : str
+            The kind.
+
+        Returns
+        -------
+        str
+            Their texts; empty if there is none.
+        """
         return "; ".join(note.text for note in self.notes if note.kind == kind)
 
     @property
@@ -132,22 +204,36 @@ class Stats:
             yield Note("ended", self.ended, "info")
 
     @property
+    def inside(self) -> float | None:
+        """Seconds inside the subsystems; None where steps were compiled, which are not timed by subsystem."""
+        return None if self.compiled_steps else sum(self.seconds.values())
+
+    @property
+    def engine(self) -> str:
+        """Which engine ran the macro steps, and why not the faster one."""
+        if self.compiled_steps:
+            each = 1e6 * self.compiled_seconds / self.compiled_steps
+            spent = f"{self.compiled_seconds:.3g} s, {each:.2g} us each, after {self.loading_seconds:.3g} s of loading"
+            return f"{self.compiled_steps} steps compiled: {spent}"
+        return f"not compiled: {self.python_reason}" if self.python_reason else ""
+
+    @property
     def total_calls(self) -> int:
-        """Crossings of all subsystems together."""
+        """Subsystem steps of all subsystems together."""
         return sum(self.calls.values())
 
     def __str__(self) -> str:
-        inside = sum(self.seconds.values())
+        inside = self.inside
+        spent = f"time inside the subsystems {NOT_TIMED}"
+        if inside is not None:
+            spent = f"of which {inside:.3g} s inside the subsystems"
         lines = [
             f"{self.steps} macro steps, {self.rejected} rejected, {self.iterations} corrections, "
             f"{self.total_calls} subsystem calls",
-            f"{self.wall_seconds:.3g} s, of which {inside:.3g} s inside the subsystems",
+            f"{self.wall_seconds:.3g} s, {spent}",
         ]
-        if self.compiled_steps:
-            lines.append(
-                f"{self.compiled_steps} steps compiled: {self.compiled_seconds:.3g} s, "
-                f"after {self.loading_seconds:.3g} s of loading"
-            )
+        if self.engine:
+            lines.append(self.engine)
         if self.paced:
             lines.append(f"{self.paced:g} s per second" + ("" if self.overruns else ": no macro point came late"))
         if self.events:
@@ -155,17 +241,46 @@ class Stats:
         lines += map(str, self.notes)
         for name, calls in self.calls.items():
             extra = f", {self.jacobians[name]} Jacobians" if self.jacobians.get(name) else ""
-            lines.append(f"  {name}: {calls} calls{extra}, {self.seconds[name]:.3g} s")
+            spent = NOT_TIMED if inside is None else f"{self.seconds[name]:.3g} s"
+            lines.append(f"  {name}: {calls} calls{extra}, {spent}")
         return "\n".join(lines)
+
+    __repr__ = __str__  # what a notebook shows
 
 
 class Result:
-    """Values at the macro points.
+    """Values at the macro points of a run, and its statistics.
 
-    `result.t`, `result["subsystem.port"]` (inputs, outputs and named coupling variables; a scalar port gives a 1-D
-    array), `result.H`, `result.stats`, `result.to_dataframe()`, `result.plot(...)`, `result.save(path)`.
-    `print(result)` shows each quantity in a line; a notebook draws them.
+    `result["subsystem.port"]` returns inputs, outputs and named coupling variables over `result.t`: a scalar port gives
+    a 1-D array, a vector port one row per time. `print(result)` shows each quantity in a line; a notebook draws them.
+    Results come from `simulate`, `Stepper.result` and `load_result`.
 
+    Parameters
+    ----------
+    columns : callable
+        Returns the recorded columns by name.
+    channels : mapping of str to Channel
+        Where each quantity is found in the columns.
+    subsystems : tuple of str
+        Names of the subsystems.
+    stats : Stats
+        Totals of the run.
+    meta : mapping
+        What was run: method, step, version, coupling graph.
+    error : str or None, default None
+        Why the run stopped early.
+
+    Attributes
+    ----------
+    method : Method or None
+        The method of the run; None in a result from a file.
+    startup : Startup or None
+        The start-up of the run; None in a result from a file.
+    choice : Choice or None
+        How method and step were chosen, if they were.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
     >>> result = cs.simulate(cs.System({"clock": clock}), t_end=0.3, method=cs.Jacobi(), step=0.1)
@@ -187,22 +302,22 @@ class Result:
         self.channels = dict(channels)
         self.subsystems = subsystems
         self.stats = stats
-        #: what was run: method, step, version, the coupling graph
+        # what was run: method, step, version, the coupling graph
         self.meta = dict(meta)
-        #: why the run stopped early, or None
+        # why the run stopped early, or None
         self.error = error
-        #: the method and the start-up that were asked for; None in a result from a file
+        # the method and the start-up that were asked for; None in a result from a file
         self.method: Any = None
         self.startup: Any = None
-        #: how method and step were chosen, where they were (`cs.choose`)
+        # how method and step were chosen, where they were (`cs.choose`)
         self.choice: Any = None
-        #: where a file holds the coupling error, a function that reads it
+        # where a file holds the coupling error, a function that reads it
         self.read_error_bar: Callable[[], ErrorBar] | None = None
         self._error_bar: ErrorBar | None = None
 
     @property
     def finished(self) -> bool:
-        """True when the run reached `t_end`, or the point where a subsystem asked for the end (see `ended`)."""
+        """True if the run reached `t_end`, or the point where a subsystem ended it (see `ended`)."""
         return self.error is None
 
     @property
@@ -225,13 +340,14 @@ class Result:
 
     @property
     def error_bar(self) -> ErrorBar | None:
-        """The coupling error, where anybody asked for it (`simulate(error_bar=True)`, `cs.error_bar`)."""
+        """The coupling error, where it was asked for (`simulate(error_bar=True)`, `cs.error_bar`)."""
         if self._error_bar is None and self.read_error_bar is not None:
             self._error_bar = self.read_error_bar()
         return self._error_bar
 
     @error_bar.setter
     def error_bar(self, found: ErrorBar | None) -> None:
+        """The coupling error, if it was estimated (`simulate(error_bar=True)`, `cs.error_bar`); else None."""
         self._error_bar, self.read_error_bar = found, None
 
     @property
@@ -240,7 +356,18 @@ class Result:
         return self._columns()["t"]
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """A raw column: t, y, z, H, iterations, residual, error, rejected, calls, seconds, norms, norms_end."""
+        """Return a recorded column.
+
+        Parameters
+        ----------
+        name : str
+            One of t, y, z, H, iterations, residual, error, rejected, calls, seconds, norms, norms_end.
+
+        Returns
+        -------
+        ndarray
+            One row per recorded macro point.
+        """
         return self._columns()[name]
 
     @property
@@ -276,7 +403,23 @@ class Result:
         return [norms[a:b] for a, b in pairwise(ends)]
 
     def channel(self, name: str) -> Channel:
-        """Where `name`, or an element `name[k]` of a vector, is found; a KeyError says what there is."""
+        """Return where a quantity is found in the columns.
+
+        Parameters
+        ----------
+        name : str
+            Its name, or an element `name[k]` of a vector.
+
+        Returns
+        -------
+        Channel
+            Column and entries.
+
+        Raises
+        ------
+        KeyError
+            If there is no such quantity.
+        """
         try:
             channel = find_channel(self.channels, name)
         except SetupError as error:
@@ -287,16 +430,7 @@ class Result:
 
     def __getitem__(self, name: str) -> Vector:
         channel = self.channel(name)
-        values = self.column(channel.column)
-        if channel.column == "z" and values.shape[1] == 0:
-            picked = np.zeros((len(values), len(channel.part)))
-        else:
-            picked = values[:, list(channel.part)]
-        if channel.factor:
-            picked = picked * np.array(channel.factor)
-        if channel.offset:
-            picked = picked + np.array(channel.offset)
-        return picked[:, 0] if channel.scalar else picked
+        return channel.picked(self.column(channel.column))
 
     def __contains__(self, name: object) -> bool:
         try:
@@ -309,13 +443,18 @@ class Result:
 
     @property
     def names(self) -> list[str]:
-        """Names of everything that can be asked for."""
+        """Names of all quantities."""
         return list(self.channels)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """All named quantities over time, indexed by `t` (vector ports as `name[i]`)."""
-        import pandas as pd
+        """Return all quantities over time.
 
+        Returns
+        -------
+        pandas.DataFrame
+            One column per quantity, entries of vectors as `name[i]`, indexed by `t`. Needs `cosolve[data]`.
+        """
+        pandas = optional("pandas", "data", "a table of a result")
         columns: dict[str, Vector] = {}
         for name, channel in self.channels.items():
             values = self[name]
@@ -323,27 +462,64 @@ class Result:
                 columns[name] = values
             else:
                 columns.update({f"{name}[{i}]": values[:, i] for i in range(values.shape[1])})
-        return pd.DataFrame(columns, index=pd.Index(self.t, name="t"))
+        frame: pd.DataFrame = pandas.DataFrame(columns, index=pandas.Index(self.t, name="t"))
+        return frame
 
     def steps_dataframe(self) -> pd.DataFrame:
-        """One row per macro step: H, iterations, residual, error estimate, rejections, calls and seconds."""
-        import pandas as pd
+        """Return the statistics of each macro step.
 
+        Returns
+        -------
+        pandas.DataFrame
+            Columns H, iterations, residual, error, rejected, and calls and seconds of each subsystem, indexed by the
+            end of the step. Needs `cosolve[data]`.
+        """
+        pandas = optional("pandas", "data", "a table of macro steps")
         raw = self._columns()
         columns = {name: raw[name][1:] for name in ("H", "iterations", "residual", "error", "rejected")}
         for i, name in enumerate(self.subsystems):
             columns[f"calls {name}"] = raw["calls"][1:, i]
             columns[f"seconds {name}"] = raw["seconds"][1:, i]
-        return pd.DataFrame(columns, index=pd.Index(raw["t"][1:], name="t"))
+        frame: pd.DataFrame = pandas.DataFrame(columns, index=pandas.Index(raw["t"][1:], name="t"))
+        return frame
 
     def plot(self, *names: str, path: str | Path | None = None) -> Figure:
-        """Draw quantities over time, one panel each (all scalar outputs by default); save to `path` if given."""
+        """Draw quantities over time, one panel each.
+
+        Parameters
+        ----------
+        *names : str
+            Names of the quantities. Without any, all scalar outputs.
+        path : str, Path or None, default None
+            File to write the picture to.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+        """
         from cosolve.result.plot import plot_series
 
         return plot_series(self, names, path)
 
     def save(self, path: str | Path) -> Path:
-        """Write to an HDF5 file (`.h5`, everything) or a CSV file (`.csv`, the named quantities)."""
+        """Write the result to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ending in `.h5` (HDF5, everything) or `.csv` (the named quantities).
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        OutputFileError
+            If it cannot be written.
+        """
         from cosolve.result.store import save_result
 
         return save_result(self, Path(path))
@@ -375,8 +551,25 @@ class Result:
 
 
 def load_result(path: str | Path) -> Result:
-    """Read a result file (`.h5`), also one of a run that was killed: up to its last flush.
+    """Read a result file.
 
+    Parameters
+    ----------
+    path : str or Path
+        An `.h5` file, also of a run that was killed: it is read up to its last flush.
+
+    Returns
+    -------
+    Result
+        The result.
+
+    Raises
+    ------
+    OutputFileError
+        If it cannot be read.
+
+    Examples
+    --------
     >>> import tempfile, cosolve as cs
     >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,53 +1,57 @@
-"""Results on disk: HDF5 while a run goes on and afterwards, CSV for spreadsheets.
+"""Results on disk: a journal while a run goes on, HDF5 when it has ended, CSV for spreadsheets.
 
-A file holds one resizable dataset per recorded column (`t`, `y`, `z`, `H`, ...), the number of `rows` that are valid,
-names of what is in the columns (`labels.py`), the coupling error where it was asked for (`file_bars.py`), and JSON
-texts: `about` (channels, subsystems, meta; written first) and `outcome` (stats and error; written last).
-docs/result-files.md has the whole layout. Rows are appended in single-writer-multiple-reader mode and `rows` is raised
-only after they were flushed, so a run that is killed at any moment leaves a file that `load` reads up to the last
-flush. Columns are read when they are asked for.
+A run appends its rows to a journal (`journal.py`), which holds the name of the result from the second row on; where
+there is a file of that name, it stays until then. At the end an HDF5 file is written beside the journal, brought to the
+disk, and takes its place; where that does not work, the journal stays, and `load` reads it as it reads that of a killed
+run. One run at a time writes a file (`basics/file_lock.py`). docs/result-files.md has both layouts. Columns are read
+when they are asked for.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, fields
 from functools import partial
+from itertools import count
 from pathlib import Path
-from shutil import disk_usage
+from shutil import copyfile
 from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.atomic_files import draft_of, placed, replacing
+from cosolve.basics.file_lock import claimed_draft
+from cosolve.basics.hdf5 import written_hdf5
 from cosolve.errors import OutputFileError, SetupError, SimulationError
 from cosolve.result.error_bar import ErrorBar
-from cosolve.result.file_bars import ERROR_BAR, read_error_bar, write_error_bar
-from cosolve.result.file_columns import FORMAT, Columns, FileColumns, open_result, reason
-from cosolve.result.labels import write_labels
+from cosolve.result.file_about import about_text, channels_of, ending_of, ending_text, meta_of, subsystems_of
+from cosolve.result.file_bars import read_error_bar, write_error_bar
+from cosolve.result.file_columns import FileColumns, open_result, reason
+from cosolve.result.file_writing import write_result
+from cosolve.result.journal import Journal
+from cosolve.result.notes import Note
 from cosolve.result.recorder import NORMS, Layout, Memory, Row
 from cosolve.result.result import Channel, Result, Stats
-from cosolve.version import VERSION
+from cosolve.result.stored import Columns, StoredColumns, as_stored
 
 _HDF5 = (".h5", ".hdf5")
 _BLOCK_ROWS = 4096
 _BLOCK_BYTES = 8 << 20  # wide rows (fields) are flushed in smaller blocks
-_CHUNK_BYTES = 64 << 10
 _FLUSH_SECONDS = 1.0
 
 
 class Stream:
-    """A recorder that appends rows to an HDF5 file and keeps only the last block of them in memory.
+    """A recorder that appends rows to a file and keeps only the last block of them in memory.
 
-    `simulate(..., save=path)` makes one. The path is tried before anything runs; the first row, then blocks of 4096
-    rows (fewer where rows are wide), and whatever is there after a second, reach the file together.
+    `simulate(..., save=path)` makes one. The path is tried before anything runs; the first two rows, then blocks of
+    4096 rows (fewer where rows are wide), and whatever is there after a second, reach the file together. With the
+    second row the file takes the place of an earlier one and `settled` is called; of a run that stops before that the
+    rows are kept in memory only.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -55,7 +59,6 @@ class Stream:
     >>> for n in range(3):
     ...     stream.append(Row(0.1 * n, np.array([n]), np.zeros(0)))
     >>> stream.finish(Stats(steps=2), None)
-    >>> stream.close()
     >>> load(folder.name + "/run.h5")["a.x"]
     array([0., 1., 2.])
     >>> folder.cleanup()
@@ -68,132 +71,210 @@ class Stream:
         channels: Mapping[str, Channel],
         subsystems: tuple[str, ...],
         meta: Mapping[str, Any],
+        settled: Callable[[], None] | None = None,
     ) -> None:
         if path.suffix.lower() not in _HDF5:
             raise SetupError(
                 f"a run is streamed to an HDF5 file, so '{path}' must end in .h5; "
                 "result.save('....csv') writes CSV after the run"
             )
-        run = uuid4().hex
-        file = _create(path, layout, channels, subsystems, meta, run)
-        file.swmr_mode = True
-        self._begin(path.absolute(), file, run, Memory(layout))
+        refuse_unwritable(path)
+        about = about_text(channels, subsystems, meta) | {"run": uuid4().hex}
+        target = placed(path)
+        self._target: Path | None = target  # where the file belongs, as long as it is a draft
+        with _reporting_failures(path):
+            draft = draft_of(target)
+            file = claimed_draft(draft, target)
+            self._begin(Journal.begin(file, draft, about, layout), Memory(layout))
+        self._settled, self._about = settled, (channels, subsystems, meta)
 
     @classmethod
     def continued(cls, path: Path, rows: int) -> Stream:
         """The stream of a run that is resumed after its first so many rows; what came after them is gone.
 
-        They are copied to a new file, which takes the place of the old one when it is whole: a file that was left in
-        the middle of writing can be read, but not written any further.
+        They are copied to a new file, which takes the place of the old one when it is whole.
         """
-        path = path.absolute()
-        with open_result(path) as old:
-            run, there = str(old.attrs["run"]), int(old["rows"][()])
-            if there < rows:
-                raise OutputFileError(
-                    f"'{path}' holds {there} rows, but its saved state was written after {rows}; was the file cut, or "
-                    "copied while the run went on? Run anew"
-                )
-            norms = int(old["norms_end"][rows - 1]) if rows else 0
-            about = json.loads(old["about"].asstr()[()])
-        columns, made = FileColumns(path, run), cls.__new__(cls)
-        with _writing(path):
-            made._begin(path, _replaced(path, columns, about, rows), run, Memory(_layout(columns), norms))
+        path = placed(path)
+        old, made = open_result(path), cls.__new__(cls)
+        if old.rows < rows:
+            raise OutputFileError(
+                f"'{path}' holds {old.rows} rows, but its saved state was written after {rows}; was the file cut, or "
+                "copied while the run went on? Run anew"
+            )
+        layout = _layout(old)
+        made._about = channels_of(old), subsystems_of(old), meta_of(old)
+        with _reporting_failures(path):
+            file = claimed_draft(draft_of(path), path)
+            journal = Journal.begin(file, draft_of(path), old.about | {"run": old.run}, layout)
+            made._target, made._settled = path, None
+            made._begin(journal, Memory(layout))
+            for block in _blocks(old, rows):
+                counts = np.diff(block["norms_end"], prepend=journal.norms)
+                made._block.extend(block, counts)
+                made._put()
+            journal.secure()
+            made._settle()
+        old.close()
         return made
 
-    def _begin(self, path: Path, file: h5py.File, run: str, block: Memory) -> None:
-        self.path, self.run = path, run  # absolute: the run may change the working directory
-        self._file: h5py.File | None = file
-        layout = block.layout
-        self._block, self._rows, self._block_rows = block, 0, _block_rows(layout)
-        self._reserve = (1 << 20) + 2 * self._block_rows * _row_bytes(layout)
-        self._flushed = 0.0  # so that the first row is flushed at once
-        self._columns = FileColumns(self.path, run)
+    def _begin(self, journal: Journal, block: Memory) -> None:
+        self._journal, self._block, self._block_rows = journal, block, _block_rows(block.layout)
+        self._columns: Columns = journal
+        self._failure: SimulationError | None = None
+        self._open, self._flushed = True, 0.0  # so that the first rows are flushed at once
+
+    @property
+    def path(self) -> Path:
+        """Where the rows are now."""
+        return self._journal.path
+
+    @property
+    def run(self) -> str:
+        """The random text that tells this run from others."""
+        return self._journal.run
 
     def append(self, row: Row) -> None:
         """Add a macro point; a file that can no longer be written stops the run."""
         self._block.append(row)
-        self._rows += 1
-        if self._rows >= self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
-            self._flush_and_watch(row.t)
+        self._flush_when_due()
 
-    def _flush_and_watch(self, t: float) -> None:
-        self._flush(t)
-        if disk_usage(self.path.parent).free < self._reserve:  # HDF5 itself may crash on a full disk
-            raise SimulationError(
-                f"the disk of '{self.path}' is full, so the run stopped at t = {t:.9g}; everything up to there "
-                "is kept; make room, save to another disk, or record fewer points with every=...",
-                time=t,
-            )
-
-    def room(self, rows: int) -> Mapping[str, npt.NDArray[Any]]:
+    def buffers(self, rows: int) -> Mapping[str, npt.NDArray[Any]]:
         """Where the next rows will be."""
-        return self._block.room(rows)
+        return self._block.buffers(rows)
 
     def extend(self, block: Mapping[str, Any], counts: npt.NDArray[np.int64] | None = None) -> None:
         """Add many macro points at once; they go to the file when a block is full."""
         self._block.extend(block, counts)
-        self._rows += len(block["t"])
-        if self._rows >= self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
-            self._flush_and_watch(float(block["t"][-1]))
+        self._flush_when_due()
+
+    def _flush_when_due(self) -> None:
+        if len(self._block) >= self._block_rows or monotonic() - self._flushed > _FLUSH_SECONDS:
+            self.flush()
 
     def flush(self) -> None:
         """Bring the rows so far to the file."""
-        if self._rows:
-            self._flush(float(self._block.columns()["t"][-1]))
+        if not len(self._block) or not self._open:
+            return
+        t = float(self._block.columns()["t"][-1])
+        try:
+            self._look_after()
+            self._put()
+            if self._target is not None and (self._journal.rows > 1 or not self._target.exists()):
+                self._settle()
+        except (OSError, SetupError) as failure:
+            why = (
+                failure if not isinstance(failure, OSError) or isinstance(failure, OutputFileError) else reason(failure)
+            )
+            self._failure = SimulationError(
+                f"the result file '{self._target or self.path}' could not be written any further at t = {t:.9g}: "
+                f"{why}; what was written before is readable with cosolve.load_result; make room, or save to another "
+                "disk",
+                time=t,
+            )
+            raise self._failure from failure
+        if self._target is None:
+            self._flushed = monotonic()
+
+    def _put(self) -> None:
+        self._journal.add(self._block)
+        self._block.clear()
+
+    def _look_after(self) -> None:
+        """The file is where it was: where it was deleted it is written anew, and one of others is left alone."""
+        self._journal.refuse_changed()
+        found = self._journal.same_file()
+        if found is None:
+            draft = draft_of(self._journal.path)
+            self._journal.copy(claimed_draft(draft, self._journal.path))
+            os.replace(draft, self._journal.path)
+        elif not found:
+            raise OutputFileError("another file has taken its place")
 
     def secure(self) -> int:
         """Bring the rows so far to the disk itself, whatever happens to the machine; how many are there."""
         self.flush()
-        if self._file is None:
-            return 0
-        with _writing(self.path):
-            os.fsync(self._file.id.get_vfd_handle())
-        return int(self._file["rows"][()])
+        with _reporting_failures(self.path):
+            self._journal.secure()
+            self._settle()
+        return self._journal.rows
+
+    def _settle(self) -> None:
+        """The draft takes its place."""
+        if self._target is None:
+            return
+        target, self._target = self._target, None
+        os.replace(self._journal.path, target)
+        self._journal.path = target
+        if self._settled is not None:
+            self._settled()
 
     def columns(self) -> Columns:
         """What is on disk, read when it is asked for."""
         return self._columns
 
-    def finish(self, stats: Stats, error: str | None) -> None:
-        """Write the last rows and how the run ended; the file is complete after that."""
-        if self._file is None:
-            return
-        self.flush()
+    def finish(self, stats: Stats, error: str | None) -> SimulationError | None:
+        """Write the last rows and how the run ended; what kept rows from the file, where something did."""
+        if not self._open:
+            return self._failure
+        with suppress(SimulationError):
+            self.flush()
+        if len(self._block) and not self._journal.cut():  # they could not be written
+            self._journal.keep(self._block.columns())
+            if self._failure is not None and error is None:
+                error = str(self._failure)
+        self._open = False
+        if self._target is not None and error is not None and self._target.exists():
+            self._columns = {name: self._journal[name] for name in self._journal}  # the earlier file stays
+            self._journal.path.unlink(missing_ok=True)
+            self._journal.close()
+            return self._failure
         try:
-            _write_outcome(self._file, stats, error)
-            self._file.flush()
+            self._columns = self._completed(stats, error)
         except OSError as failure:
-            self._abandon()
-            raise _unwritable(self.path, reason(failure)) from failure
+            if isinstance(failure, OutputFileError):
+                self._failure = self._failure or SimulationError(f"{failure}; the result cannot be completed")
+            why = reason(failure)
+            text = f"'{self.path}' could not be completed as HDF5 ({why}) and holds the rows as a run writes them"
+            stats.add(Note("file", text, "warning", remedy="cosolve.load_result reads it, and its save() writes HDF5"))
+            with suppress(OSError):
+                self._settle()
+            with suppress(OSError):
+                self._journal.finish(ending_text(stats, error))
+        return self._failure
+
+    def _completed(self, stats: Stats, error: str | None) -> FileColumns:
+        """The journal as HDF5 in its place; under another name where a file of others has taken that."""
+        target = self._target or self.path
+        if self._journal.same_file() is False:
+            target = next(p for n in count(2) if not (p := target.with_name(f"{target.stem}-{n}.h5")).exists())
+        draft = target.with_name(target.name + ".whole")
+        try:
+            with written_hdf5(draft, libver="latest") as file:
+                channels, subsystems, meta = self._about
+                result = Result(self._journal.columns, channels, subsystems, stats=stats, meta=meta, error=error)
+                write_result(file, result, self.run, ending_text(stats, error))
+            if os.name == "nt":
+                self._journal.close()
+            os.replace(draft, target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        if self._target is not None:
+            self.path.unlink(missing_ok=True)
+        self._journal.path, self._target = target, None
+        self._journal.close()
+        return FileColumns(target, self.run)
 
     def close(self) -> None:
-        """Close the file; what was flushed stays readable even without `finish`."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _flush(self, t: float) -> None:
-        if self._file is None:
-            return
-        try:
-            _extend(self._file, self._block.columns())
-        except OSError as failure:
-            self._abandon()
-            raise SimulationError(
-                f"the result file '{self.path}' could not be written any further at t = {t:.9g}: {reason(failure)}; "
-                "what was written before is readable with cosolve.load; save to another disk",
-                time=t,
-            ) from failure
-        self._block.clear()
-        self._rows, self._flushed = 0, monotonic()
-
-    def _abandon(self) -> None:
-        """Let go of a file that cannot be written any more, leaving on disk what is there."""
-        file, self._file = self._file, None
-        assert file is not None
-        with suppress(OSError, RuntimeError):  # HDF5 tries to write its caches once more
-            file.close()
+        """Let go of the file; what was flushed stays readable even without `finish`."""
+        if self._open:
+            self._open = False
+            with suppress(OSError):
+                if self._target is not None and self._target.exists():
+                    self._journal.path.unlink(missing_ok=True)
+                else:
+                    self._settle()
+            self._journal.close()
 
 
 def load(path: str | Path) -> Result:
@@ -210,23 +291,17 @@ def load(path: str | Path) -> Result:
     ...     load(result.save(folder + "/run.h5"))["clock.t"]
     array([0. , 0.1, 0.2, 0.3])
     """
-    path = Path(path).absolute()
-    with open_result(path) as file:
-        about = json.loads(file["about"].asstr()[()])
-        outcome = bytes(file["outcome"][:])
-        columns = FileColumns(path, str(file.attrs["run"]))
-        channels = {name: _channel(entry) for name, entry in about["channels"].items()}
-        subsystems, has_bar = tuple(about["subsystems"]), ERROR_BAR in file
-    ending = _ending(outcome)
+    columns = open_result(Path(path).absolute())
+    channels, subsystems, meta = channels_of(columns), subsystems_of(columns), meta_of(columns)
+    ending = ending_of(columns)
     if ending is not None:
-        known = {field.name for field in fields(Stats)}  # a later version may count more
-        stats, error = Stats(**{k: v for k, v in ending["stats"].items() if k in known}), ending["error"]
+        stats, error = ending
     else:
         stats = _recovered_stats(columns, subsystems)
         last = f"it ends at t = {columns.last('t'):.9g}" if columns.rows else "it holds no macro point"
-        error = f"the run that wrote '{path.name}' did not finish (it was killed, or is still going on); {last}"
-    result = Result(columns.columns, channels, subsystems, stats=stats, meta=about["meta"], error=error)
-    if has_bar:
+        error = f"the run that wrote '{columns.path.name}' did not finish (it was killed, or is still going on); {last}"
+    result = Result(columns.columns, channels, subsystems, stats=stats, meta=meta, error=error)
+    if isinstance(columns, FileColumns) and columns.has_bar:
         result.read_error_bar = partial(read_error_bar, columns)
     return result
 
@@ -257,100 +332,6 @@ def save_result(result: Result, path: Path) -> Path:
 # -- writing -----------------------------------------------------------------------------------------------
 
 
-def _create(
-    path: Path,
-    layout: Layout,
-    channels: Mapping[str, Channel],
-    subsystems: tuple[str, ...],
-    meta: Mapping[str, Any],
-    run: str,
-) -> h5py.File:
-    """A new file with empty columns."""
-    refuse_unwritable(path)
-    about = {
-        "channels": {name: _channel_entry(channel) for name, channel in channels.items()},
-        "subsystems": list(subsystems),
-        "meta": dict(meta),
-    }
-    with _writing(path):
-        file = h5py.File(path, "w", libver="latest")
-    file.attrs["format"], file.attrs["run"], file.attrs["cosolve"] = FORMAT, run, VERSION
-    file["about"] = json.dumps(about, default=_plain)
-    file["rows"] = np.int64(0)
-    file.create_dataset("outcome", (0,), np.uint8, maxshape=(None,), chunks=(1024,))
-    file.create_dataset(NORMS, (0,), np.float64, maxshape=(None,), chunks=(_BLOCK_ROWS,))
-    for name, (width, dtype) in layout.columns().items():
-        tail = () if width is None else (width,)
-        if 0 in tail:  # HDF5 has no chunks of width 0
-            file.create_dataset(name, (0, 0), dtype)
-            continue
-        rows = max(1, min(_BLOCK_ROWS, _CHUNK_BYTES // (np.dtype(dtype).itemsize * max((1, *tail)))))
-        file.create_dataset(name, (0, *tail), dtype, maxshape=(None, *tail), chunks=(rows, *tail))
-    write_labels(file, channels, subsystems)
-    file.flush()
-    return file
-
-
-def _extend(file: h5py.File, block: Columns) -> None:
-    """Append a block of rows; they count once all of them are on disk."""
-    old = int(file["rows"][()])
-    new = old + len(block["t"])
-    norms, dataset = block[NORMS], file[NORMS]
-    if len(norms):
-        dataset.resize(len(dataset) + len(norms), axis=0)
-        dataset[-len(norms) :] = norms
-    for name, values in block.items():
-        if name != NORMS and (values.ndim == 1 or values.shape[1]):
-            dataset = file[name]
-            dataset.resize(new, axis=0)
-            dataset[old:new] = values
-    file.flush()
-    file["rows"][()] = new
-    file.flush()
-
-
-def _write_outcome(file: h5py.File, stats: Stats, error: str | None) -> None:
-    text = json.dumps({"stats": asdict(stats), "error": error}, default=_plain).encode()
-    file["outcome"].resize((len(text),))
-    file["outcome"][:] = np.frombuffer(text, np.uint8)
-
-
-def _ending(outcome: bytes) -> dict[str, Any] | None:
-    """How a run ended; None where it did not, or was killed while it wrote that."""
-    try:
-        read: dict[str, Any] = json.loads(outcome)
-    except ValueError:
-        return None
-    return read
-
-
-def _replaced(path: Path, columns: FileColumns, about: Mapping[str, Any], rows: int) -> h5py.File:
-    """A new file with the first rows of a result in the place of the old one, open for more.
-
-    It can be read at any moment from when it has its name, because it is in the mode for that already.
-    """
-    draft = path.with_name(path.name + ".part")
-    channels = {name: _channel(entry) for name, entry in about["channels"].items()}
-    file = _create(draft, _layout(columns), channels, tuple(about["subsystems"]), about["meta"], columns.run)
-    try:
-        for block in _blocks(columns, rows):
-            _extend(file, block)
-        file.swmr_mode = True
-        os.fsync(file.id.get_vfd_handle())
-        if os.name != "nt":
-            os.replace(draft, path)
-            return file
-        file.close()
-        os.replace(draft, path)
-        file = h5py.File(path, "r+", libver="latest")
-        file.swmr_mode = True
-    except BaseException:
-        file.close()
-        draft.unlink(missing_ok=True)
-        raise
-    return file
-
-
 def _row_bytes(layout: Layout) -> int:
     return sum(np.dtype(dtype).itemsize * (1 if width is None else width) for width, dtype in layout.columns().values())
 
@@ -360,24 +341,43 @@ def _block_rows(layout: Layout) -> int:
 
 
 def _save_hdf5(result: Result, path: Path) -> None:
-    columns = result._columns()
-    if isinstance(columns, FileColumns) and path.exists() and path.samefile(columns.path):
+    if is_in(result, path):
         if result.error_bar is not None:
             add_error_bar(path, result.error_bar)
         return
-    file = _create(path, _layout(columns), result.channels, result.subsystems, result.meta, uuid4().hex)
-    with _writing(path), file:
-        for block in _blocks(columns):
-            _extend(file, block)
-        _write_outcome(file, result.stats, result.error)
+    refuse_unwritable(path)
+    with _reporting_failures(path), replacing(path) as draft, written_hdf5(draft, libver="latest") as file:
+        write_result(file, result, uuid4().hex, ending_text(result.stats, result.error))
         if result.error_bar is not None:
             write_error_bar(file, result.error_bar)
 
 
+def is_in(result: Result, path: Path) -> bool:
+    """True for the HDF5 file that the columns of this result are read from."""
+    columns = result._columns()
+    return isinstance(columns, FileColumns) and path.exists() and path.samefile(columns.path)
+
+
 def add_error_bar(path: Path, found: ErrorBar) -> None:
     """Put the coupling error into the file of a run that is over."""
-    with _writing(path), h5py.File(path, "r+", libver="latest") as file:
+    with _changed(path) as file:
         write_error_bar(file, found)
+
+
+def rewrite_notes(path: Path, stats: Stats) -> None:
+    """Put what was found after a run has finished into its file."""
+    with _changed(path) as file:
+        del file["outcome"]
+        file["outcome"] = np.frombuffer(ending_text(stats, None), np.uint8)
+
+
+@contextmanager
+def _changed(path: Path) -> Iterator[Any]:
+    """A copy of a result, to be changed, which takes its place."""
+    with _reporting_failures(path), replacing(path) as draft:
+        copyfile(path, draft)
+        with written_hdf5(draft, "r+", libver="latest") as file:
+            yield file
 
 
 def _save_csv(result: Result, path: Path) -> None:
@@ -385,7 +385,7 @@ def _save_csv(result: Result, path: Path) -> None:
     header = ["t"]
     for name, channel in result.channels.items():
         header += [name] if channel.scalar else [f"{name}[{i}]" for i in range(len(channel.part))]
-    with _writing(path), path.open("w", newline="", encoding="utf-8") as file:
+    with _reporting_failures(path), replacing(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         for block in _blocks(result._columns()):
@@ -394,30 +394,24 @@ def _save_csv(result: Result, path: Path) -> None:
             writer.writerows(values.tolist())  # Python floats: the shortest text that reads back exactly
 
 
-def _blocks(columns: Columns, most: int | None = None) -> Iterator[dict[str, npt.NDArray[Any]]]:
+def _blocks(held: Columns, most: int | None = None) -> Iterator[dict[str, npt.NDArray[Any]]]:
     """All columns, or their first so many rows, in blocks of rows that fit in memory."""
-    total = columns.rows if isinstance(columns, FileColumns) else len(columns["t"])
-    total = total if most is None else min(total, most)
+    columns = as_stored(held)
+    total = columns.rows if most is None else min(columns.rows, most)
     rows, norms = _block_rows(_layout(columns)), 0
     for start in range(0, total, rows):
         part = slice(start, min(start + rows, total))
-        if isinstance(columns, FileColumns):
-            block = {name: columns.read(name, part) for name in columns if name != NORMS}
-        else:
-            block = {name: array[part] for name, array in columns.items() if name != NORMS}
+        block = {name: columns.read(name, part) for name in columns if name != NORMS}
         end = int(block["norms_end"][-1])
-        block[NORMS], norms = columns[NORMS][norms:end], end
+        block[NORMS], norms = columns.read(NORMS, slice(norms, end)), end
         yield block
 
 
-def _layout(columns: Columns) -> Layout:
-    wide = ("y", "z", "calls")
-    if isinstance(columns, FileColumns):
-        return Layout(*(columns.width(name) for name in wide))
-    return Layout(*(columns[name].shape[1] for name in wide))
+def _layout(columns: StoredColumns) -> Layout:
+    return Layout(*(columns.width(name) for name in ("y", "z", "calls")))
 
 
-def _recovered_stats(columns: FileColumns, subsystems: tuple[str, ...]) -> Stats:
+def _recovered_stats(columns: StoredColumns, subsystems: tuple[str, ...]) -> Stats:
     """Totals from the rows of a run that did not write its own."""
     calls, seconds = np.zeros(len(subsystems), np.int64), np.zeros(len(subsystems))
     stats = Stats(steps=max(0, columns.rows - 1), wall_seconds=np.nan)
@@ -435,48 +429,24 @@ def _recovered_stats(columns: FileColumns, subsystems: tuple[str, ...]) -> Stats
 # -- small pieces ------------------------------------------------------------------------------------------
 
 
-def _channel_entry(channel: Channel) -> dict[str, Any]:
-    """A channel as JSON; a run of consecutive columns (a field) is two numbers."""
-    entry = {**asdict(channel), "part": list(channel.part)}
-    if len(channel.part) > 1 and channel.part == tuple(range(channel.part[0], channel.part[-1] + 1)):
-        entry["part"] = {"from": channel.part[0], "to": channel.part[-1]}
-    return entry
-
-
-def _channel(entry: Mapping[str, Any]) -> Channel:
-    part = entry["part"]
-    columns = range(part["from"], part["to"] + 1) if isinstance(part, dict) else part
-    return Channel(
-        entry["column"],
-        tuple(columns),
-        entry["scalar"],
-        tuple(entry["factor"]),
-        tuple(entry["offset"]),
-        entry["unit"],
-    )
-
-
-def _plain(value: Any) -> Any:
-    """NumPy numbers and arrays as JSON; anything else by its text."""
-    return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else str(value)
-
-
 def refuse_unwritable(path: Path) -> None:
     """Raise unless `path` can be opened for writing; an existing file is not touched."""
-    with _writing(path):
-        existed = path.exists()
+    with _reporting_failures(path):
         if path.is_dir():
             raise _unwritable(path, "it is a folder")
         if not path.parent.exists():
             raise _unwritable(path, f"the folder '{path.parent}' does not exist")
-        with path.open("ab"):
+        if path.exists():
+            with path.open("ab"):
+                return
+        probe = placed(path).with_name(f".{uuid4().hex}")
+        with probe.open("xb"):
             pass
-        if not existed:
-            path.unlink()
+        probe.unlink()
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _reporting_failures(path: Path) -> Iterator[None]:
     """Turn failures of the operating system or of HDF5 into a sentence about `path`."""
     try:
         yield

@@ -4,8 +4,8 @@ from cosolve.interface.channels import Selection, channels
 from cosolve.run.core import Core
 from cosolve.run.pace import Pace, make_pace
 from cosolve.run.recording import about_run, make_recorder
-from cosolve.run.snapshot import Snapshot
 from cosolve.run.stepper import Stepper, checked_plan
+from cosolve.state.snapshot import Snapshot
 from cosolve.stepsize.sequence import Windows, make_windows
 
 __all__ = [

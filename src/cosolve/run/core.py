@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import flag
 from cosolve.basics.wording import raised, shortened
 from cosolve.engine.corrections import Corrections
 from cosolve.engine.measure import Measure
-from cosolve.engine.readable.crew import Crew
-from cosolve.engine.readable.events import EndedEarly, Watch
-from cosolve.engine.readable.kept_states import alike, note_end, shares_state, suspicious
-from cosolve.engine.readable.machine import Machine, bind
-from cosolve.engine.readable.self_check import (
+from cosolve.engine.python.events import EndedEarly, Watch
+from cosolve.engine.python.executor import StepExecutor, bind
+from cosolve.engine.python.kept_states import alike, note_end, shares_state, suspicious
+from cosolve.engine.python.self_check import (
     Proof,
     Repeated,
     lasting,
@@ -26,24 +25,26 @@ from cosolve.engine.readable.self_check import (
     same_outputs,
     uncounted,
 )
-from cosolve.engine.readable.staged import StagedMachine
+from cosolve.engine.python.staged import StagedExecutor
+from cosolve.engine.python.subsystem_caller import SubsystemCaller
 from cosolve.errors import (
     CapabilityError,
     ConvergenceError,
     CosolveError,
     EndOfSimulation,
     SetupError,
+    SimulationError,
     SubsystemError,
 )
 from cosolve.interface import Plan
 from cosolve.interface.changes import Change
 from cosolve.method import Method, Outcome
 from cosolve.method.step import CLOSE, MacroStep, Window, memory_of, set_memory
-from cosolve.run.opening import Opening
-from cosolve.run.ownership import Ownership
-from cosolve.run.snapshot import Snapshot, description
 from cosolve.run.startup import Startup, default_start
+from cosolve.run.startup_steps import StartupSteps
 from cosolve.signal import History
+from cosolve.state.ownership import Ownership
+from cosolve.state.snapshot import Snapshot, description
 from cosolve.stepsize.sequence import Uniform, Windows
 from cosolve.subsystem.base import has_capability
 
@@ -57,6 +58,9 @@ class Core:
     `t`, `y`, `z` are time, outputs and coupling variables now; `rejected` counts the attempts that were repeated.
     The plan's constants may be changed between steps without touching the system.
     """
+
+    #: degrees that something adds to the input signals, for compiled code
+    added_degrees = 0
 
     def __init__(
         self,
@@ -76,27 +80,30 @@ class Core:
                 f"{type(self.startup).__name__} gives values at past macro points, and {method.label} draws its "
                 "signals from none; leave startup out"
             )
-        self.crew, self.ownership = Crew(self.plan, workers), Ownership(self.plan)
+        self.caller, self.ownership = SubsystemCaller(self.plan, workers), Ownership(self.plan)
         if flag("stop_at_events", stop_at_events):
             self._refuse_no_stops()
-            self.crew.watch = Watch(self.plan, keeps="rollback" not in method.needs)
+            self.caller.watch = Watch(self.plan, keeps="rollback" not in method.needs)
         self.rejected = 0
         self.y = self.z = self._first = np.zeros(0)
         #: places of subsystems that are of one class of the user, until the first step has been looked at
         self._alike: list[list[int]] = []
         self.history: History
-        #: who asked for the end of the run, and whether that left a macro step half crossed
+        #: who asked for the end of the run, and whether that left a macro step half advanced
         self.ended: EndOfSimulation | None = None
+        self._restored = False  # whether it goes on from a saved state
         self.inside_step = False
         self.t_start = np.nan
         self._step: MacroStep
         #: what single corrections have left of the residual
         self.corrections = Corrections(self.plan)
         self._proof = Proof(wanted=False)
-        #: whether what subsystems cross is kept, to prove at the end that going back cost nothing
+        #: whether what subsystems advance is kept, to prove at the end that going back cost nothing
         self.proves = False
+        #: whether something is said about how good the run is
+        self.verdict = False
         self._next_change = 0
-        self.opening = Opening(self)
+        self.startup_steps = StartupSteps(self)
 
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
@@ -125,29 +132,39 @@ class Core:
         """True when the step sequence has come to its end, or a subsystem has asked for it."""
         return self.ended is not None or self.windows.done
 
+    def begin(self, t_start: float) -> None:
+        """Start a run: what was changed by hand in an earlier one is forgotten."""
+        for one in self.plan.driven:
+            one.drive.reset()
+        self.start(t_start)
+
     def start(self, t_start: float) -> None:
         """Put everything into its initial state."""
         self.t_start, self.ended, self.inside_step = t_start, None, False
         for one in self.plan.driven:
             one.drive.refuse_outside(t_start, self.windows.t_end, one.target)
         self._begin_changes(t_start)
-        goes_back = "rollback" in self.method.needs or self.windows.may_reject or self.crew.watch is not None
+        goes_back = "rollback" in self.method.needs or self.windows.may_reject or self.caller.watch is not None
         if self.proves and goes_back:
-            self.crew.keep_past(self.method.degree)
+            self.caller.keep_past(self.method.degree, trusted=None if self.verdict else (t_start, self.windows.t_end))
         self.ownership.take()
-        self.y, self.z = self.crew.start(t_start, self.windows.t_end)
+        self.y, self.z = self.caller.start(t_start, self.windows.t_end)
         if "rollback" in self.method.needs or self.windows.may_reject:
-            self.crew.prove_rollback(t_start, self.windows.first_step, self.z)
+            self.caller.prove_rollback(t_start, self.windows.first_step, self.z)
         self.windows.begin(self.z)
         self.history = self.method.history(self.z)
         self.startup.prepare(self.plan, self.method, self.history, t_start, self.windows.first_step, self.y)
-        step = bind(self.method, self.crew, watched=True)
-        self._step = self.startup.wrap(self.crew, self.method, step)
-        self.corrections = step.corrections if isinstance(step, (Machine, StagedMachine)) else Corrections(self.plan)
-        #: whether attempts may be repeated that the method itself does not repeat, and nobody has tried that out yet
-        repeats = self.windows.may_reject or (self.crew.watch is not None and self.crew.watch.keeps)
-        self._proof = Proof(repeats and self.method.explicit and isinstance(self._step, Machine), lasting(self.plan))
-        self.opening.plan()
+        step = bind(self.method, self.caller, watched=True)
+        self._step = self.startup.wrap(self.caller, self.method, step)
+        self.corrections = (
+            step.corrections if isinstance(step, (StepExecutor, StagedExecutor)) else Corrections(self.plan)
+        )
+        #: whether attempts may be repeated that the method itself does not repeat, and rollback was not yet checked
+        repeats = self.windows.may_reject or (self.caller.watch is not None and self.caller.watch.keeps)
+        self._proof = Proof(
+            repeats and self.method.explicit and isinstance(self._step, StepExecutor), lasting(self.plan)
+        )
+        self.startup_steps.plan()
         self._first = self.y
         self._alike = alike(self.plan.subsystems)
 
@@ -156,39 +173,51 @@ class Core:
         for subsystem, part in zip(self.plan.subsystems, self.plan.y_slices, strict=True):
             if len(self.y):
                 note_end(subsystem, self._first[part], self.y[part])
-        self.crew.close()
+        self.caller.close()
 
-    def cross(self, H: float | None = None, limit: float = inf) -> Outcome:
+    def take_step(self, H: float | None = None, limit: float = inf) -> Outcome:
         """One accepted macro step, of length `H` where that is given, at most to `limit`.
 
-        Raises `EndOfSimulation` when a subsystem wants the run to end before the step is crossed, and not everybody
-        can go back to cross it up to there only.
+        Raises `EndOfSimulation` when a subsystem wants the run to end before the step is advanced, and not all
+        subsystems can go back to advance it up to there only.
         """
-        limit = self._changed(limit)
-        if self.opening.graded:
-            outcome = self.opening.cross(H, limit)
-            if outcome is not None:
-                return outcome
-            limit = self._changed(limit)  # the run may have started anew
-        return self.advance(self.windows, H, limit)
+        try:
+            if self.plan.changes.listed:
+                limit = self._changed(limit)
+            if self.startup_steps.graded:
+                outcome = self.startup_steps.take_step(H, limit)
+                if outcome is not None:
+                    return outcome
+                limit = self._changed(limit)  # the run may have started anew
+            return self.advance(self.windows, H, limit)
+        except Exception as error:
+            self.blame_state(error)
+            raise
+
+    def blame_state(self, error: Exception) -> None:
+        """Raise a sentence where a step fails after a saved state was restored, whose memory could be anything."""
+        if self._restored and not isinstance(error, CosolveError):
+            raise SimulationError(f"the run cannot go on from the saved state: {raised(error)}", time=self.t) from error
 
     def advance(self, windows: Windows, H: float | None, limit: float) -> Outcome:
         """The next step of a sequence, repeated until it is accepted."""
-        crew, watch = self.crew, self.crew.watch
+        caller, watch = self.caller, self.caller.watch
         judge, anew = windows.judge, True
         while True:
             window = windows.propose(H, limit)
             if anew:
-                self._begin_step(window)
+                caller.saved = None
+                if watch is not None or self.windows.may_reject:
+                    self._begin_step(window)
             try:
                 outcome = self._step(self.history, window)
-                if self._proof.due():
+                if self._proof.open and self._proof.due():
                     self._prove_rollback(window, outcome)
             except EndOfSimulation as end:
                 limit, judge, anew = self._shorter(window, end), windows.judge_cut, True
             except EndedEarly as early:
                 assert watch is not None
-                back = None if crew.saved is None else partial(crew.restore_one, states=crew.saved)
+                back = None if caller.saved is None else partial(caller.restore_one, states=caller.saved)
                 limit, judge, anew = watch.cut(early, window.t1, back), windows.judge_cut, False
                 continue
             except ConvergenceError:
@@ -206,28 +235,29 @@ class Core:
             self.rejected += 1
             if windows.stuck and self.method.lags:
                 self._exchange_again()
-        crew.saved = None
+        caller.saved = None
         if watch is not None:
-            watch.states = {}  # an FMU must not think that somebody goes back so far
-        if crew.endings:
-            self.ended = next(iter(crew.endings.values()))
+            watch.states = {}  # an FMU must not assume a rollback so far
+        if caller.endings:
+            self.ended = next(iter(caller.endings.values()))
         self.rejected += outcome.rejected
         if outcome.t1 is None or outcome.H is None:
             outcome.t1, outcome.H = window.t1, window.H
         outcome.error = error
         if watch is None:
-            self.history.push(outcome.remembered, outcome.H)
+            self.history.push(outcome.z if outcome.kept is None else outcome.kept, outcome.H)
         else:
             self._past_events(watch, outcome)
         self.y, self.z = outcome.y, outcome.z
         if self._alike:
             self._refuse_shared_state(window)
-        crew.to_time(outcome.t1)
+        if self.plan.driven:
+            caller.to_time(outcome.t1)
         return outcome
 
     def _refuse_shared_state(self, window: Window) -> None:
         """After the first step: instances of one class that say they are in one state, and give other outputs."""
-        crew, plan, groups = self.crew, self.plan, self._alike
+        caller, plan, groups = self.caller, self.plan, self._alike
         self._alike = []
         held = self.history.values[0][np.newaxis, :]
         for group in groups:
@@ -236,8 +266,10 @@ class Core:
                 continue
             asked = [group[0], *(group[k] for k in same)]
             ahead = Window(window.t1, window.t1 + window.H, window.H)
-            with uncounted(crew):
-                other = shares_state([plan.subsystems[i] for i in asked], partial(crew.advance, asked[0], ahead, held))
+            with uncounted(caller):
+                other = shares_state(
+                    [plan.subsystems[i] for i in asked], partial(caller.advance, asked[0], ahead, held)
+                )
             if other is not None:
                 names = plan.names[asked[0]], plan.names[asked[other]]
                 raise SubsystemError(
@@ -253,52 +285,53 @@ class Core:
         before; left in the history it would be met by every attempt at this step, however short.
         """
         if not any(subsystem.overshoots for subsystem in self.plan.subsystems):
-            _, self.history.values[0] = self.crew.settle(self.t, self.y, self.z)
+            _, self.history.values[0] = self.caller.settle(self.t, self.y, self.z)
 
     def _begin_step(self, window: Window) -> None:
-        """Save what may be needed to cross the step again."""
-        crew, watch = self.crew, self.crew.watch
-        crew.saved = None
+        """Save what may be needed to advance over the step again."""
+        caller, watch = self.caller, self.caller.watch
         if self.windows.may_reject:
-            crew.save()
+            caller.save()
         if watch is not None:
             watch.begin(window.t0, max(window.H, self.windows.usual))
-            if watch.keeps and crew.saved is None:
+            if watch.keeps and caller.saved is None:
                 able = [i for i, s in enumerate(self.plan.subsystems) if has_capability(s, "rollback")]
-                watch.states = {i: crew.save_one(i) for i in able}
+                watch.states = {i: caller.save_one(i) for i in able}
 
     def _prove_rollback(self, window: Window, first: Outcome) -> None:
-        """Cross a step once more, uncounted; raise when a subsystem gives other outputs then."""
-        crew, states, known = self.crew, self.crew.saved, True
-        if crew.watch is not None:
-            self._proof.note(not crew.watch.pending and repeats_last_step(crew, states or crew.watch.states, window))
+        """Advance over a step once more, uncounted; raise when a subsystem gives other outputs then."""
+        caller, states, known = self.caller, self.caller.saved, True
+        if caller.watch is not None:
+            self._proof.note(
+                not caller.watch.pending and repeats_last_step(caller, states or caller.watch.states, window)
+            )
             return
-        if states is None or crew.endings:
+        if states is None or caller.endings:
             self._proof.note(True)
             return
         held = self.history.values[0][np.newaxis, :]
-        repeated = Repeated(crew, window, held, partial(crew.restore_one, states=states))
-        with uncounted(crew):
-            crew.restore(states)
+        repeated = Repeated(caller, window, held, partial(caller.restore_one, states=states))
+        with uncounted(caller):
+            caller.restore(states)
             again = self._step(self.history, window)
             for i, part in enumerate(self.plan.y_slices):
                 known &= same_outputs(repeated, i, first.y[part], again.y[part])
-        crew.saved = states
+        caller.saved = states
         self._proof.note(known)
 
     def _go_back(self) -> None:
         """All subsystems that have moved, back to the start of the step."""
-        crew, watch = self.crew, self.crew.watch
-        if crew.saved is not None:
-            crew.restore(crew.saved)
+        caller, watch = self.caller, self.caller.watch
+        if caller.saved is not None:
+            caller.restore(caller.saved)
         elif watch is not None:
             for i in sorted(watch.moved):
-                crew.restore_one(i, watch.states)
+                caller.restore_one(i, watch.states)
 
     def _shorter(self, window: Window, end: EndOfSimulation) -> float:
-        """Where a step is cut because somebody wants the end there; raises where nobody can go back for that."""
-        t, watch = window.t0 if end.time is None else end.time, self.crew.watch
-        back = self.crew.saved is not None or (watch is not None and watch.moved <= watch.states.keys())
+        """Where a step is cut because a subsystem ends the run there; raises without rollback."""
+        t, watch = window.t0 if end.time is None else end.time, self.caller.watch
+        back = self.caller.saved is not None or (watch is not None and watch.moved <= watch.states.keys())
         if not back or not window.t0 + CLOSE * window.H < t < window.t1:
             self.ended, self.inside_step = end, True
             raise end
@@ -310,7 +343,7 @@ class Core:
         assert outcome.H is not None
         if watch.pending:
             try:
-                outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.crew)
+                outcome.y, outcome.z = watch.handle(outcome.t1, outcome.y, outcome.z, self.caller)
             except EndOfSimulation as end:
                 self.ended = end
             self.history = self.history.begun(outcome.z)
@@ -351,31 +384,35 @@ class Core:
             if (one.subsystem, key) not in originals and callable(getattr(subsystem, "get", None)):
                 originals[one.subsystem, key] = subsystem.get(key)
         i = self.plan.names.index(one.subsystem)
-        past = self.crew.past[i]
+        past = self.caller.past[i]
         if past is not None:
             past.changed(t, one.values)
         call = partial(subsystem.set_parameters, one.values)
-        self.crew.guarded(i, t, "changing its parameters", call, packed=False)
+        self.caller.guarded(i, t, "changing its parameters", call, packed=False)
 
     def _subsystem(self, name: str) -> Any:
         return self.plan.subsystems[self.plan.names.index(name)]
 
     def renew(self) -> None:
         """Let correctors forget what they have learnt: the steps that follow are of another kind."""
-        if isinstance(self._step, (Machine, StagedMachine)):
+        if isinstance(self._step, (StepExecutor, StagedExecutor)):
             self._step.renew()
 
     @property
     def measure(self) -> Measure:
-        """The sizes of the coupling variables so far, as the readable engine keeps them."""
-        assert isinstance(self._step, (Machine, StagedMachine))
+        """The sizes of the coupling variables so far, as the Python engine keeps them."""
+        assert isinstance(self._step, (StepExecutor, StagedExecutor))
         return self._step.measure
 
     def skip(self, times: Vector, y: Vector, z: Vector, values: list[Vector]) -> None:
-        """Macro steps up to `times[-1]` were crossed elsewhere: stand there, with this newest past first."""
+        """Macro steps up to `times[-1]` were advanced elsewhere: stand there, with this newest past first."""
         assert isinstance(self.windows, Uniform)
         self.windows.skip(times)
         self.stand(y, z, values, self.history.steps)
+
+    def added(self, count: int) -> tuple[Matrix, Matrix]:
+        """What is added to input signals and to predicted ends in the next steps: nothing in a run."""
+        return np.zeros((0, 0, 0)), np.zeros((0, 0))
 
     def stand(self, y: Vector, z: Vector, values: list[Vector], steps: list[float]) -> None:
         """Outputs, coupling variables and coupling history where the run stands now."""
@@ -384,16 +421,16 @@ class Core:
 
     def settled(self) -> tuple[Vector, Vector]:
         """Outputs and coupling variables now, with what reacts at once to changed constants; nothing moves."""
-        plan, crew = self.plan, self.crew
+        plan, caller = self.plan, self.caller
         if any(subsystem.overshoots for subsystem in plan.subsystems):
             return self.y, self.z  # they stand elsewhere
         able = [i for i, subsystem in enumerate(plan.subsystems) if has_capability(subsystem, "rollback")]
-        states = {i: crew.save_one(i) for i in able}  # evaluating outputs may leave traces, such as a warm start
+        states = {i: caller.save_one(i) for i in able}  # evaluating outputs may leave traces, such as a warm start
         try:
-            return crew.settle(self.t, self.y, self.z)
+            return caller.settle(self.t, self.y, self.z)
         finally:
             for i in able:
-                crew.restore_one(i, states)
+                caller.restore_one(i, states)
 
     # -- saved states ----------------------------------------------------------------------------------
 
@@ -426,7 +463,7 @@ class Core:
                 "there, or start the run anew"
             )
         if not portable:
-            return "saved", self.crew.save_one(i)
+            return "saved", self.caller.save_one(i)
         try:
             return "plain", subsystem.portable_state()
         except Exception as error:
@@ -434,22 +471,22 @@ class Core:
 
     def let_go(self) -> None:
         """The run is over: hold no states, which keep what they belong to in memory."""
-        self.crew.let_go()
-        if isinstance(self._step, Machine):
+        self.caller.let_go()
+        if isinstance(self._step, StepExecutor):
             self._step.let_go()
 
     def restore(self, snapshot: Snapshot) -> None:
         """Back (or on) to a saved state; on the same grid of steps where the step sequence is the same."""
         snapshot.refuse_other(self._description)
-        snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset)
-        for past in self.crew.past:
+        snapshot.refuse_misfit(self.y, self.z, self.plan.u_offset, self.history)
+        for past in self.caller.past:
             if past is not None:
                 past.gap = "the run goes on from a saved state"
         self.ownership.take()
         for i, name in enumerate(self.plan.names):
             kind, state = snapshot.states[name]
             if kind == "saved":
-                self.crew.restore_one(i, {i: state})
+                self.caller.restore_one(i, {i: state})
                 continue
             subsystem = self.plan.subsystems[i]
             try:
@@ -461,10 +498,10 @@ class Core:
         for name, values in changes.values_at(snapshot.t, H).items():
             self._subsystem(name).set_parameters(values)
         self._next_change = sum(one.t < snapshot.t - 1e-9 * H for one in changes.listed)
-        self.t_start, self.ended, self.inside_step = snapshot.t_start, None, False
+        self.t_start, self.ended, self.inside_step, self._restored = snapshot.t_start, None, False, True
         self.y, self.z = snapshot.y.copy(), snapshot.z.copy()
         self.plan.u_offset[:] = snapshot.constants
-        self.crew.note_constants()
+        self.caller.note_constants()
         try:
             self.history = snapshot.history.copy()
             set_memory(self._step, snapshot.memory)

@@ -14,9 +14,9 @@ import numpy as np
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.wording import counted, did_you_mean, shortened
-from cosolve.engine.readable.instant import Instant, left_open, roundings, solve
+from cosolve.engine.python.instant import Instant, left_open, roundings, solve
 from cosolve.errors import SetupError
-from cosolve.interface.driving import read_csv
+from cosolve.interface.driven_inputs import read_csv
 from cosolve.interface.plan import Block, Plan
 from cosolve.method.base import Method
 from cosolve.run.startup import Startup
@@ -36,15 +36,26 @@ def _not_given(t: float) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class KnownHistory(Startup):
-    """The outputs before the start are known: `outputs(t)` returns `{address: value}` for every output that is read.
+    """A start with known outputs before the start.
 
-    They are taken one first macro step apart, or `spacing`. Or `table` gives them at times of its own: a mapping of
-    addresses to columns with the times under `"t"`, or a CSV file with such a first line (elements of vectors are
-    `one.r[0]`, `one.r[1]`, ...); the newest rows before the start are taken, as many as the method looks back at.
+    Parameters
+    ----------
+    outputs : callable, optional
+        `outputs(t)` returns `{address: value}` for every output that another subsystem uses. Unknowns of equations are
+        given by name, unless the equations determine them from the outputs.
+    spacing : float or None, default None
+        Distance of the past points in seconds. None is the first macro step.
+    table : str, mapping or None, default None
+        In place of `outputs`: a CSV file with a line of names, or a mapping of addresses to columns, with the times
+        under "t". Elements of vectors are `one.r[0]`, ... The newest rows before the start are used, as many as the
+        method needs.
 
-    Unknowns of equations follow from these outputs where the equations determine them without the subsystems; otherwise
-    they are given too, by name. Multipliers of constraints are taken as they are at the start unless they are given.
+    Notes
+    -----
+    Multipliers of constraints are taken as they are at the start unless they are given.
 
+    Examples
+    --------
     >>> import cosolve as cs
     >>> clock = cs.Static(lambda t, u: t, inputs=[], outputs=["t"])
     >>> hold = cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])
@@ -111,11 +122,22 @@ class KnownHistory(Startup):
 
 @dataclass(frozen=True)
 class KnownRates(Startup):
-    """The rates of outputs at the start are known: `rates` maps addresses to values, or to the output that is the rate.
+    """A start with known rates of outputs.
 
-    One point before the start follows from them, one first macro step (or `spacing`) back; outputs without a rate are
-    taken to stand still. So explicit methods begin with degree 1 and reach order 3 where all rates are given.
+    Parameters
+    ----------
+    rates : mapping
+        Address of each output and its rate: a value, or the address of the output that is the rate.
+    spacing : float or None, default None
+        Distance of the past point that follows, in seconds. None is the first macro step.
 
+    Notes
+    -----
+    Outputs without a rate count as constant. Explicit methods start with degree 1 and reach order 3 if all rates are
+    given.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> clock = cs.Static(lambda t, u: [t, 1.0], inputs=[], outputs=["t", "rate"])
     >>> hold = cs.Static(lambda t, u: u, inputs=["u"], outputs=["y"])
@@ -265,7 +287,8 @@ def _take_unknowns(plan: Plan, block: Block, given: Mapping[str, Any], y: Vector
         return roundings(block, r, values, y[block.y_index], np.zeros(len(block.y_index)))
 
     chosen = np.concatenate([np.full(part.stop - part.start, name in given) for name, part in names.items()])
-    problem = Instant(evaluate, rounding, plan.z_nominal[block.rows], chosen)
+    largest = max(float(np.abs(v).max(initial=0.0)) for v in (y, z)) or 1.0
+    problem = Instant(evaluate, rounding, np.where(plan.z_open, largest, plan.z_nominal)[block.rows], chosen)
     solved = solve(problem, z[block.rows])
     z[block.rows] = solved.values
     missing = [plan.z_labels[m] for m in block.rows[(solved.kept | left_open(problem, solved.values)) & ~chosen]]

@@ -1,6 +1,6 @@
 """A coupled system as one subsystem of another: loops inside loops.
 
-An outer macro step is crossed by inner ones, with a method of their own: iterated to a tolerance inside an outer
+An outer macro step is advanced by inner ones, with a method of their own: iterated to a tolerance inside an outer
 explicit loop, in many short steps inside a long one, and so on. What the outer system sends in is known to the inner
 one as a polynomial in time, so that inner subsystems see it exactly wherever their steps end.
 """
@@ -21,16 +21,16 @@ from cosolve.basics.wording import did_you_mean
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError
 from cosolve.interface import Plan, System
 from cosolve.interface.addresses import Drives
-from cosolve.interface.driving import Drive, Piece, shifted
+from cosolve.interface.driven_inputs import Drive, Piece, shifted
 from cosolve.method import Method, Outcome
 from cosolve.method.named import MethodLike, as_method
 from cosolve.method.step import CLOSE, Window
 from cosolve.result import Stats
-from cosolve.run.books import note_totals
 from cosolve.run.core import Core
-from cosolve.run.snapshot import Snapshot
 from cosolve.run.startup import Startup
+from cosolve.run.totals import note_totals
 from cosolve.signal.polynomial import InputSignal, Polynomial
+from cosolve.state.snapshot import Snapshot
 from cosolve.stepsize import Adaptive, refuse_bad_step
 from cosolve.stepsize.sequence import Uniform, Windows, make_windows
 from cosolve.subsystem.base import Subsystem, has_capability
@@ -38,19 +38,41 @@ from cosolve.subsystem.port import Port, Ports
 
 
 class Nested(Subsystem):
-    """`system` as one subsystem: it crosses each outer macro step with inner ones, coupled by `method`.
+    """A coupled system as one subsystem of another one.
 
-    `inputs` names the inputs that the outer system feeds: `{"force": "wheel.f"}`, also several inner ones with factors
-    (`{"force": {"wheel.f": 1, "body.f": -1}}`), or a list of inner addresses that are the names at the same time.
-    `outputs` names what the outer system sees, `{"x": "body.x"}`: inner outputs, or named coupling variables.
+    Each outer macro step is taken in inner ones, coupled by a method of its own.
 
-    Every outer step is divided into `substeps` equal ones, or into equal ones of at most `step`; `step=Adaptive(...)`
-    controls their error. `startup` and `workers` are those of `simulate`. It can be rolled back where all subsystems
-    inside can, with the history of the inner coupling and all that the method remembers. `stats` are the totals of the
-    inner steps, repeated ones included; `result.stats` of the outer run has a line about them.
+    Parameters
+    ----------
+    system : System
+        The inner system. It is not changed; inner inputs that `System.set` holds may be fed from outside.
+    method : Method, str or dict
+        Inner coupling method.
+    inputs : mapping or sequence of str, optional
+        Name of each outer input and the inner input it feeds: `{"force": "wheel.f"}`, or several with factors,
+        `{"force": {"wheel.f": 1, "body.f": -1}}`. A sequence of inner addresses uses them as names.
+    outputs : mapping or sequence of str, optional
+        Name of each outer output and the inner output or coupling variable: `{"x": "body.x"}`.
+    substeps : int or None, default None
+        Number of equal inner steps per outer step.
+    step : float, Adaptive or None, default None
+        In place of `substeps`: largest inner step in seconds, or error control.
+    startup : Startup or None, default None
+        As for `simulate`.
+    workers : int, default 1
+        As for `simulate`.
 
-    The given system stays as it is. Inner inputs that `System.set` holds may be fed from outside instead.
+    Attributes
+    ----------
+    stats : Stats
+        Totals of the inner steps, repeated ones included.
 
+    Notes
+    -----
+    It has rollback if all inner subsystems have.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> mass = lambda: cs.Linear([[0, 1], [-1, -1]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["f"], outputs=["x"])
     >>> two = cs.System({"left": mass(), "right": mass()})
@@ -86,7 +108,7 @@ class Nested(Subsystem):
                 f"Nested: {type(startup).__name__} asks for a past at the length of the inner steps, known only "
                 "when the outer run steps; use GradedStart or RisingDegree"
             )
-        inside = system.copied()
+        inside = system.copy()
         self.inputs, self._feeds = _fed(inside, _named("inputs", inputs))
         self._plan = _plan(inside)
         self.method.refuse_unfit(self._plan)
@@ -96,9 +118,9 @@ class Nested(Subsystem):
         self._pattern: npt.NDArray[np.bool_] | None = None
         self.stats = Stats()
         parts = self._plan.subsystems
-        self.stops_inside = all(part.stops_inside for part in parts)
+        self.variable_step = all(part.variable_step for part in parts)
         self.least_degree = max((part.least_degree for part in parts), default=0)
-        self.noise = max([float(getattr(self.method, "tol", 0.0)), *(part.noise for part in parts)])
+        self.noise = max([self.method.noise, *(part.noise for part in parts)])
         if any(has_capability(part, "output") for part in parts):
             self.output, self.feedthrough = self._output, self._feedthrough
         if all(has_capability(part, "rollback") for part in parts):
@@ -126,7 +148,7 @@ class Nested(Subsystem):
             core.windows.divide(t0, t1, u.H)
         while core.t < t1 and core.ended is None:
             try:
-                self._count(core.cross(None, t1))
+                self._count(core.take_step(None, t1))
             except EndOfSimulation:
                 break
             except SimulationError as error:
@@ -164,7 +186,7 @@ class Nested(Subsystem):
 
     def prove_rollback(self, t0: float, H: float, u: Vector) -> None:
         """Those inside show that they come back from a saved state."""
-        self._now.crew.prove_rollback(t0, H, self._now.z)
+        self._now.caller.prove_rollback(t0, H, self._now.z)
 
     def _save(self) -> Snapshot:
         return self._now.save()
@@ -206,7 +228,7 @@ class Nested(Subsystem):
         return np.concatenate([np.zeros(0), *((y if outputs else z)[part] for outputs, part in self._shown)])
 
     def _end(self, core: Core, t1: float, H: float) -> None:
-        """Somebody inside wants the run to end: the outer one does then."""
+        """A subsystem inside ends the run: the outer run ends as well."""
         end = core.ended
         assert end is not None
         reached = not core.inside_step and core.t >= t1 - CLOSE * H
@@ -227,13 +249,19 @@ class Nested(Subsystem):
         note_totals(self.stats, self._now)
 
     def inner_work(self) -> str:
-        """What it took inside, as half a sentence for the outer run."""
+        """Say what the inner run took, for the notes of the outer run.
+
+        Returns
+        -------
+        str
+            Numbers of steps, corrections and calls.
+        """
         stats = self.stats
         lost = f", {stats.unconverged} of them without convergence" if stats.unconverged else ""
         return f"{stats.steps} inner macro steps{lost}, {stats.iterations} corrections, {stats.total_calls} calls"
 
 
-class Fed(Drive):
+class OuterInputs(Drive):
     """Inputs of the inner system that follow those of the outer one."""
 
     label = "the outer system"
@@ -343,9 +371,9 @@ def _named(what: str, given: Any) -> dict[str, Any]:
     return {name: name for name in as_list("Nested", what, given)}
 
 
-def _fed(inside: System, given: Mapping[str, Drives]) -> tuple[list[Port], list[Fed]]:
+def _fed(inside: System, given: Mapping[str, Drives]) -> tuple[list[Port], list[OuterInputs]]:
     """The ports that the outer system feeds, and what they drive inside."""
-    ports, feeds, place = list[Port](), list[Fed](), 0
+    ports, feeds, place = list[Port](), list[OuterInputs](), 0
     for name, drives in given.items():
         where = f"Nested: input '{name}'"
         factors = drives if isinstance(drives, Mapping) else dict.fromkeys(as_list(where, "the inputs", drives), 1.0)
@@ -356,7 +384,7 @@ def _fed(inside: System, given: Mapping[str, Drives]) -> tuple[list[Port], list[
         for target, factor in factors.items():
             if inside.port(target, "input", where).size != first.size:
                 raise SetupError(f"{where} cannot drive inputs of different sizes; give '{target}' a port of its own")
-            feed = Fed(columns, float(factor))
+            feed = OuterInputs(columns, float(factor))
             try:
                 inside.set(target, feed)
             except SetupError as error:
@@ -366,10 +394,10 @@ def _fed(inside: System, given: Mapping[str, Drives]) -> tuple[list[Port], list[
 
 
 def _plan(inside: System) -> Plan:
-    unfed = inside.unfed()
-    if unfed:
+    missing = inside.unconnected_inputs()
+    if missing:
         raise SetupError(
-            f"Nested: the inner input '{unfed[0]}' is fed by nothing; name it in inputs={{...}}, or feed it inside"
+            f"Nested: the inner input '{missing[0]}' is not connected; name it in inputs={{...}}, or connect it inside"
         )
     plan = inside.plan()
     if plan.changes.listed:

@@ -1,8 +1,8 @@
 """Methods, start-ups and step controls from the text by which they show themselves, for runs that are resumed.
 
-Such a text is a Python expression (`Implicit(degree=1, corrector=Newton(refresh='step'))`). It is read, not run: known
-classes with plain values inside, and nothing else. What holds a function or a class of somebody's own cannot be read
-back; whoever resumes such a run gives it once more.
+Such a text is a Python expression (`Implicit(degree=1, corrector=Newton(refresh='step'))`). It is read, not run:
+registered classes with plain values inside, and nothing else. What holds a function, or a class that is not registered,
+cannot be read back; it has to be given again when the run is resumed.
 """
 
 from __future__ import annotations
@@ -11,16 +11,10 @@ import ast
 from math import inf, nan
 from typing import Any
 
-from cosolve.method.named import CORRECTORS, METHODS, TREATMENTS
-from cosolve.run.known_past import KnownHistory, KnownRates
-from cosolve.run.startup import GradedStart, LeaderFollowerStart, RisingDegree
+from cosolve.basics import registry
 from cosolve.stepsize import Adaptive
 
-_KNOWN: dict[str, type] = {
-    c.__name__: c
-    for group in (METHODS, CORRECTORS, TREATMENTS)
-    for c in (*group.values(), GradedStart, RisingDegree, KnownHistory, KnownRates, LeaderFollowerStart, Adaptive)
-}
+_GROUPS = ("methods", "correctors", "treatments", "startups", "observers")
 _NUMBERS = {"inf": inf, "nan": nan}
 
 
@@ -42,19 +36,10 @@ def from_text(text: str) -> Any:
         raise ValueError("it cannot be read") from None
 
 
-def can_be_read(given: object) -> bool:
-    """True when the text of an object gives it back."""
-    text = repr(given)
-    try:
-        return repr(from_text(text)) == text
-    except ValueError:
-        return False
-
-
 def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         options = {keyword.arg: _value(keyword.value) for keyword in node.keywords if keyword.arg is not None}
-        return _KNOWN[node.func.id](*map(_value, node.args), **options)
+        return _class(node.func.id)(*map(_value, node.args), **options)
     if isinstance(node, ast.Name):
         return _NUMBERS[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -65,3 +50,10 @@ def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Dict):
         return {_value(k): _value(v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
     return ast.literal_eval(node)
+
+
+def _class(name: str) -> Any:
+    if name == Adaptive.__name__:
+        return Adaptive
+    found = ((group, entry) for group in _GROUPS if (entry := registry.entry_of(group, name)) is not None)
+    return registry.load(*next(found))

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from cosolve.engine.chunk import Chunk, RowBuffers
+from cosolve.engine.observer import Observer
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.interface.channels import Selection
 from cosolve.interface.graph import graph
 from cosolve.method import Method, Outcome
 from cosolve.result import Memory, Recorder, Result, Row, Stats
-from cosolve.run.books import note_totals
 from cosolve.run.core import Core
 from cosolve.run.rows import Rows
+from cosolve.run.thinning import Thinning
+from cosolve.run.totals import note_totals
+from cosolve.run.view import RunView
 from cosolve.version import VERSION
 
 _WRITE_EVERY = 0.01  # seconds: no later than that rows are with the recorder
@@ -54,8 +59,52 @@ def make_recorder(
     if save is None:
         return Memory(selection.layout)
     from cosolve.result.store import Stream
+    from cosolve.state.state_writer import state_path
 
-    return Stream(Path(save), selection.layout, selection.channels, names, meta)
+    path = Path(save)  # with the result of an earlier run its state goes
+    settled = partial(state_path(path).unlink, missing_ok=True)
+    return Stream(path, selection.layout, selection.channels, names, meta, settled)
+
+
+class RowWriter(Observer):
+    """Writes macro points to a recorder, every n-th of them."""
+
+    def __init__(self, recorder: Recorder, every: int) -> None:
+        self._recorder, self._every = recorder, every
+        self._thinning = Thinning(recorder, every) if every > 1 else None
+        self.buffers: RowBuffers | None = (
+            None  #: where rows may be written in place, if all of them are wanted as they are
+        )
+
+    def start(self, run: RunView) -> None:
+        self._set_buffers(run)
+        self._recorder.append(Row(run.t, *run.point()))
+
+    def resume(self, run: RunView, memory: Any) -> None:
+        self._set_buffers(run)
+        if self._thinning is not None:
+            self._thinning.memory = memory["thinning"]
+
+    def _set_buffers(self, run: RunView) -> None:
+        self.buffers = self._recorder.buffers if self._every == 1 and run.selection.everything else None
+
+    def memory(self, run: RunView) -> Any:
+        return {"thinning": None if self._thinning is None else self._thinning.memory}
+
+    def reserve(self, core: Core) -> None:
+        """Many rows will come in a short time."""
+        if isinstance(self._recorder, Memory):
+            self._recorder.reserve(core.windows.left / self._every + 2)
+
+    def accepted(self, run: RunView, steps: Chunk) -> None:
+        columns, chosen = steps.columns(), run.selection
+        if not chosen.everything:
+            columns |= {"y": chosen.y(steps.y.T).T, "z": chosen.z(steps.z.T).T}
+        (self._thinning or self._recorder).extend(columns, steps.counts)
+
+    def finished(self, run: RunView, failure: BaseException | None) -> None:
+        if self._thinning is not None and failure is None:
+            self._thinning.finish()
 
 
 class Recording:
@@ -69,13 +118,13 @@ class Recording:
         self._core, self._meta = core, meta
         self._selection = Selection(core.plan, names)
         self._recorder = make_recorder(self._selection, core.plan.names, save, meta)
-        self._rows = Rows(self._selection.layout, core.crew.calls, core.crew.seconds)
+        self._rows = Rows(self._selection.layout, core.caller.calls, core.caller.seconds)
         self._begun, self._closed, self._unconverged, self._renewed = False, False, 0, 0
         self._written = self._began = perf_counter()
         self.error: str | None = None
 
     def begin(self) -> None:
-        """A step is about to be crossed."""
+        """A step is about to be advanced."""
         if not self._begun:
             self._begun = True
             self._point()
@@ -87,7 +136,7 @@ class Recording:
         self._rows.count_from(core.rejected)
 
     def add(self, step: Outcome) -> None:
-        """Write down a step that was crossed."""
+        """Write down a step that was advanced."""
         chosen = self._selection
         self._rows.add(step, chosen.y(step.y), chosen.z(self._core.recorded(step.z)), self._core.rejected)
         if perf_counter() - self._written > _WRITE_EVERY:
@@ -165,6 +214,8 @@ class Recording:
         """The run has ended: a file is complete after that."""
         if not self._closed:
             self.begin()
-            self._recorder.finish(self._stats(self._columns()), self.error)
+            unwritten = self._recorder.finish(self._stats(self._columns()), self.error)
             self._recorder.close()
             self._closed = True
+            if unwritten is not None:
+                raise unwritten

@@ -1,4 +1,4 @@
-"""Macro steps of the readable engine on their way into the books: packed as they come, handed over as columns.
+"""Macro steps of the Python engine on their way into the recorder: packed as they come, handed over as columns.
 
 Packing a row of a few numbers into bytes costs a tenth of writing it into the columns, one entry each. Rows hold totals
 of calls, seconds and rejections since the start of the run; their differences say what each step took.

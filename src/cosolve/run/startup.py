@@ -1,8 +1,9 @@
 """How a run gets its first support points (Schmoll (2015), 2.4.4).
 
-`GradedStart` crosses the first macro step in pieces that begin very short, which keeps the order of the method;
-`RisingDegree` begins with degree 0 and raises it as macro points accumulate; `LeaderFollowerStart` crosses the first
-macro steps with small leader/follower steps and then has a full history. What is known about the past: `known_past.py`.
+`GradedStart` advances over the first macro step in pieces that begin very short, which keeps the order of the method;
+`RisingDegree` begins with degree 0 and raises it as macro points accumulate; `LeaderFollowerStart` advances over the
+first macro steps with small leader/follower steps and then has a full history. What is known about the past:
+`known_past.py`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import ClassVar
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.engine.readable.crew import Crew
-from cosolve.engine.readable.machine import bind
+from cosolve.engine.python.executor import bind
+from cosolve.engine.python.subsystem_caller import SubsystemCaller
 from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method
 from cosolve.method.explicit import LeaderFollower
-from cosolve.method.step import MacroStep, Outcome, Remembering, Window
+from cosolve.method.step import MacroStep, Outcome, StatefulStep, Window
 from cosolve.signal import History
 from cosolve.stepsize.graded import Grading, grading
 
@@ -29,44 +30,120 @@ _LARGEST_RATIO = 2**20
 
 @dataclass(frozen=True)
 class Startup:
-    """Base of the start-ups: nothing is known about the past, and the method takes all steps itself."""
+    """Base class of the start-ups: no past is known, and the method takes all steps itself.
 
-    #: True when it takes macro steps of its own
+    Attributes
+    ----------
+    own_steps : bool
+        True if it takes macro steps of its own.
+    gives_values : bool
+        True if it gives values of the coupling variables at past macro points.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> isinstance(cs.GradedStart(), cs.Startup)
+    True
+    """
+
+    # True when it takes macro steps of its own
     own_steps: ClassVar[bool] = False
-    #: True when it gives the coupling variables values at past macro points
+    # True when it gives the coupling variables values at past macro points
     gives_values: ClassVar[bool] = False
 
     def prepare(self, plan: Plan, method: Method, history: History, t0: float, H: float, y: Vector) -> None:
-        """Fill the history with what is known before `t0`, where the outputs are `y`; here nothing."""
+        """Fill the history with what is known before the start; here nothing.
 
-    def wrap(self, crew: Crew, method: Method, step: MacroStep) -> MacroStep:
-        """The method's own step from the beginning."""
+        Parameters
+        ----------
+        plan : Plan
+            The compiled system.
+        method : Method
+            The coupling method.
+        history : History
+            Coupling variables at the start; past ones are appended.
+        t0 : float
+            Start of the run in seconds.
+        H : float
+            Length of the first macro step in seconds.
+        y : ndarray
+            Outputs at the start.
+        """
+
+    def wrap(self, caller: SubsystemCaller, method: Method, step: MacroStep) -> MacroStep:
+        """Return the function that advances one macro step; here that of the method.
+
+        Parameters
+        ----------
+        caller : SubsystemCaller
+            Runs the subsystems.
+        method : Method
+            The coupling method.
+        step : callable
+            The macro step of the method.
+
+        Returns
+        -------
+        callable
+            `step(history, window) -> Outcome`.
+        """
         return step
 
     def grading(self, method: Method) -> Grading:
-        """The pieces in which the first macro steps are crossed; here whole ones."""
+        """Return the pieces in which the first macro steps are taken; here whole ones.
+
+        Parameters
+        ----------
+        method : Method
+            The coupling method.
+
+        Returns
+        -------
+        Grading
+            The pieces.
+        """
         return Grading()
 
 
 @dataclass(frozen=True)
 class RisingDegree(Startup):
-    """Use the degree that the macro points so far allow: 0, 1, 2, ...
+    """Start with degree 0 and raise it as macro points accumulate.
 
-    Explicit methods have order 2 at most then, the others order 3, whatever their degree.
+    Explicit methods then have order 2 at most, the others order 3, whatever their degree.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
+    >>> cs.simulate(clock, t_end=0.2, method=cs.Jacobi(2), step=0.1, startup=cs.RisingDegree())["clock.t"]
+    array([0. , 0.1, 0.2])
     """
 
 
 @dataclass(frozen=True)
 class GradedStart(Startup):
-    """Cross the first macro step in pieces `H/R, H/R, 2H/R, ..., H/2`, with one more support point each (the default).
+    """Take the first macro step in pieces `H/R, H/R, 2H/R, ..., H/2`, with one more support point each.
 
-    Then methods have their order without a known past. `ratio` is `R`, a power of two; without it, what the degree
-    asks for: from 64 on for explicit methods of degree 2 and more, from 16 on for the others of degree 3 and more, and
-    nothing below, where nothing is lost. Explicit methods of degree 3 and more take every length twice. Results hold
-    the macro points only. Error-controlled steps grade themselves. Where a subsystem cannot be stopped inside a macro
-    step, or refuses the short pieces, the run begins as with `RisingDegree`, and `result.stats` says so; systems with
-    constraints begin that way too.
+    Methods then have their full order without a known past. This is the default where it gains something.
 
+    Parameters
+    ----------
+    ratio : int or None, default None
+        The ratio `R`, a power of two. None is chosen by the degree: 64 or more for explicit methods of degree 2 and
+        more, 16 or more for others of degree 3 and more, and no pieces below.
+
+    Notes
+    -----
+    Explicit methods of degree 3 and more take every length twice. Results hold the macro points only. Error-controlled
+    steps grade themselves. Systems with constraints, with a subsystem that cannot be stopped inside a macro step or
+    that refuses short steps start as with `RisingDegree`, and a note of the run says so.
+
+    References
+    ----------
+    .. [1] R. Schmoll, Co-Simulation und Solverkopplung, dissertation, University of Kassel, 2015, 2.4.4.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> tank = lambda h: cs.Linear([[-1]], [[1]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
     >>> system = cs.System({"one": tank(1.0), "two": tank(0.0)})
@@ -91,8 +168,8 @@ class GradedStart(Startup):
             )
 
     def grading(self, method: Method) -> Grading:
-        """The pieces in which the first macro steps are crossed."""
-        if self.ratio is None or method.script is None or method.chooses_step:
+        """Return the pieces in which the first macro steps are taken."""
+        if self.ratio is None or method.declaration is None or method.chooses_step:
             return grading(method)
         usual = grading(method)
         return replace(usual, halvings=int(self.ratio).bit_length() - 1) if method.degree else usual
@@ -110,8 +187,19 @@ def default_start(method: Method) -> Startup:
 
 @dataclass(frozen=True)
 class LeaderFollowerStart(Startup):
-    """Cross the first `degree + 1` macro steps with leader/follower steps of the size the `leader` chooses itself.
+    """Take the first `degree + 1` macro steps with leader/follower steps.
 
+    Parameters
+    ----------
+    leader : str
+        Name of the subsystem whose internal steps are used. It needs the capability "own steps".
+
+    References
+    ----------
+    .. [1] R. Schmoll, Co-Simulation und Solverkopplung, dissertation, University of Kassel, 2015, 2.4.4.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> cs.LeaderFollowerStart(leader="one").leader
     'one'
@@ -122,11 +210,11 @@ class LeaderFollowerStart(Startup):
 
     leader: str = ""
 
-    def wrap(self, crew: Crew, method: Method, step: MacroStep) -> MacroStep:
+    def wrap(self, caller: SubsystemCaller, method: Method, step: MacroStep) -> MacroStep:
         """Small steps first, then the method's own."""
         starter = LeaderFollower(degree=method.degree, leader=self.leader)
-        starter.refuse_unfit(crew.plan)
-        small_step = bind(starter, crew)
+        starter.refuse_unfit(caller.plan)
+        small_step = bind(starter, caller)
         # the history of small steps, and what it was at the start of this macro step, should it be repeated
         held = SimpleNamespace(fine=None, before=None, macro_steps=0, t_last=-np.inf)
 
@@ -149,4 +237,4 @@ class LeaderFollowerStart(Startup):
             outcome.t1, outcome.predicted = None, history.predict(method.degree, window.H)[1]
             return outcome
 
-        return Remembering(run, held, step)
+        return StatefulStep(run, held, step)

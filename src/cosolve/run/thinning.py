@@ -1,4 +1,4 @@
-"""Every so-many-th macro point and the last one, where not all of them are written down."""
+"""Every n-th macro point and the last one, where not all of them are written down."""
 
 from __future__ import annotations
 

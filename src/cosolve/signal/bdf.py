@@ -75,7 +75,7 @@ class MeanHistory(History):
 
     @staticmethod
     def whole(parts: Sequence[Vector], lengths: Sequence[float]) -> Vector:
-        """The mean over a step that was crossed in parts."""
+        """The mean over a step that was advanced in parts."""
         found: Vector = combine(np.array([lengths]) / sum(lengths), parts)[0]
         return found
 
@@ -128,36 +128,36 @@ def _filled(fill: Any, nodes: tuple[float, ...]) -> Matrix:
     return weights
 
 
-def fill_mean_weights(nodes: Any, count: int, out: Any, room: Any, basis: Any, grown: Any) -> None:
+def fill_mean_weights(nodes: Any, count: int, out: Any, work: Any, basis: Any, grown: Any) -> None:
     """The matrix of `mean_weights`, row by row into `out`; the others are places to work in.
 
     Plain numbers in, plain numbers out: compiled engines run it too.
     """
     n = count + 1
-    fill_weights(nodes, n, room, basis, grown)
+    fill_weights(nodes, n, work, basis, grown)
     for i in range(1, n):  # the mean over the step between points i - 1 and i enters P there and before
         for q in range(count):
             total = 0.0
             for j in range(i, n):
-                total += (q + 1.0) * room[(q + 1) * n + j]
+                total += (q + 1.0) * work[(q + 1) * n + j]
             out[q * count + i - 1] = total * (nodes[i] - nodes[i - 1]) + 0.0
 
 
-def fill_bdf_weights(nodes: Any, count: int, out: Any, room: Any, basis: Any, grown: Any) -> None:
+def fill_bdf_weights(nodes: Any, count: int, out: Any, work: Any, basis: Any, grown: Any) -> None:
     """The matrix of `bdf_weights`, row by row into `out`; the others are places to work in."""
     n = count + 1
-    fill_weights(nodes, n, room, basis, grown)
+    fill_weights(nodes, n, work, basis, grown)
     slope = 0.0  # of the basis polynomial of P(1), at s = 1
     for q in range(1, n):
-        slope += q * room[q * n]
+        slope += q * work[q * n]
     for q in range(count):
-        out[q * count] = (q + 1.0) * room[(q + 1) * n] / slope + 0.0
+        out[q * count] = (q + 1.0) * work[(q + 1) * n] / slope + 0.0
     for i in range(2, n):  # the mean over the step between points i - 1 and i
         end = 0.0  # what it adds to P'(1)
         for q in range(count):
             total = 0.0
             for j in range(i, n):
-                total += (q + 1.0) * room[(q + 1) * n + j]
+                total += (q + 1.0) * work[(q + 1) * n + j]
             out[q * count + i - 1] = total * (nodes[i] - nodes[i - 1])
             end += total * (nodes[i] - nodes[i - 1])
         for q in range(count):

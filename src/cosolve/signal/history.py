@@ -77,7 +77,7 @@ class History:
 
     @staticmethod
     def whole(parts: Sequence[Vector], lengths: Sequence[float]) -> Vector:
-        """What is remembered of a step that was crossed in parts, of each of which this is remembered."""
+        """What is remembered of a step that was advanced in parts, of each of which this is remembered."""
         return parts[-1]
 
     def past(self, values: Sequence[Vector], H: float) -> History:

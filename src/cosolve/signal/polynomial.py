@@ -21,18 +21,38 @@ _ZERO = np.zeros(())  # faster to add than a Python number
 class InputSignal(Protocol):
     """The inputs of one subsystem as functions of time inside a macro step.
 
-    A polynomial in `s = (t - t0) / H`: `coefficients[j]` multiplies `s**j` (shape: degree + 1, number of inputs).
-    `H` is the exact nominal step; `t1 - t0` may differ from it by rounding.
+    A polynomial in `s = (t - t0) / H`. `u(t)` returns the values of all inputs at time `t` as a flat array, in port
+    order.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> import numpy as np
+    >>> u: cs.InputSignal = cs.Polynomial(1.0, 0.5, np.array([[2.0], [3.0]]))
+    >>> u(1.25), u.end
+    (array([3.5]), array([5.]))
     """
 
     @property
-    def t0(self) -> float: ...
+    def t0(self) -> float:
+        """Start of the step in seconds."""
+        ...
+
     @property
-    def H(self) -> float: ...
+    def H(self) -> float:
+        """Exact nominal length of the step in seconds; `t1 - t0` may differ from it by rounding."""
+        ...
+
     @property
-    def coefficients(self) -> Matrix: ...
+    def coefficients(self) -> Matrix:
+        """Coefficients of the powers of `s`, shape (degree + 1, number of inputs)."""
+        ...
+
     @property
-    def degree(self) -> int: ...
+    def degree(self) -> int:
+        """Highest power of `s`."""
+        ...
+
     @property
     def end(self) -> Vector:
         """Values at the end of the step, free of rounding in the time."""
@@ -98,7 +118,7 @@ def end_values(coefficients: Matrix) -> Vector:
     return end
 
 
-def horner(coefficients: Matrix, s: float) -> Vector:
+def horner(coefficients: Matrix, s: float | Matrix) -> Vector:
     """`sum_j coefficients[j] s^j`, one row (or number) per power; plain enough to be compiled too.
 
     >>> import numpy as np
@@ -111,9 +131,36 @@ def horner(coefficients: Matrix, s: float) -> Vector:
     return value
 
 
+def within(coefficients: Matrix, begin: float | Matrix, length: float | Matrix) -> Matrix:
+    """The same polynomials on a piece of the step: in a local time that is 0 at `begin` and 1 a `length` later.
+
+    >>> import numpy as np
+    >>> within(np.array([[1.0], [2.0], [4.0]]), 0.5, 0.25)[:, 0]
+    array([3.  , 1.5 , 0.25])
+    """
+    piece = coefficients.copy()
+    for k in range(len(piece) - 1):
+        for j in range(len(piece) - 2, k - 1, -1):
+            piece[j] += begin * piece[j + 1]
+    for j in range(1, len(piece)):
+        piece[j] *= length**j
+    return piece
+
+
 class Polynomial:
     """Values over one macro step: `sum_j coefficients[j] * s**j` with `s = (t - t0) / H`.
 
+    Parameters
+    ----------
+    t0 : float
+        Start of the step in seconds.
+    H : float
+        Length of the step in seconds.
+    coefficients : ndarray
+        Shape (degree + 1, values).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Polynomial(1.0, 0.5, np.array([[2.0], [3.0]]))(1.25)
     array([3.5])

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from cosolve.basics.arrays import Vector
-from cosolve.basics.checks import is_number, positive
+from cosolve.basics.checks import is_number, not_negative, positive
 from cosolve.errors import SetupError
 from cosolve.stepsize.clock import refuse_bad_step
 
@@ -25,16 +25,58 @@ TINY = 1e-300
 class Adaptive:
     """Error-controlled macro steps.
 
-    The estimate is the root mean square over all coupling variables of
-    `(z - predicted) / (atol * nominal + rtol * size)`, or of what a correction has left of the residual where that is
-    more; steps aim at 1. With `weights="largest"` the size of a variable is its largest magnitude so far, so that steps
-    do not shrink where a large force passes through zero; with `"newest"` it is `max(|z|, |predicted|)`, which for
-    `atol = rtol` (the default) and nominal values 1 is Eq. 2.29. Where a port gives no nominal value, and `atol` is not
-    given either, the largest magnitude of all coupling variables so far takes its place as long as it is below 1.
-    `controller`: `"PI"` (Eq. 2.31) or `"I"` (Eq. 2.30). The next step is `min(max_step, q_max H, max(min_step, q_min H,
-    q * proposal))` (Eq. 2.32), the first `first_step`. `reject`: `None` repeats steps whose estimate exceeds 1 where
-    all subsystems can roll back; `True` insists on it, `False` never repeats.
+    Parameters
+    ----------
+    rtol : float, default 1e-6
+        Relative tolerance of the local error of the coupling variables.
+    atol : float or None, default None
+        Absolute tolerance in units of the nominal values of ports. None is `rtol`.
+    first_step : float or None, default None
+        First macro step in seconds. None: 1e-4 of the run, or less if steps cannot be repeated and `rtol` is small.
+        Required for a `Stepper` without `t_end`.
+    min_step : float, default 0.0
+        Smallest macro step in seconds.
+    max_step : float, default inf
+        Largest macro step in seconds.
+    controller : {"I", "PI"}, default "PI"
+        Step-size controller.
+    q : float, default 0.95
+        Safety factor of the proposed step, at most 1.
+    q_min : float, default 0.25
+        Smallest ratio of consecutive steps.
+    q_max : float, default 4.0
+        Largest ratio of consecutive steps.
+    alpha : float, default 0.7
+        Exponent of the error of this step in the PI controller.
+    beta : float, default 0.4
+        Exponent of the error of the last step in the PI controller.
+    reject : bool or None, default None
+        Repeat steps with an error estimate above 1. None: if all subsystems have rollback. True requires rollback,
+        False never repeats a step.
+    weights : {"largest", "newest"}, default "largest"
+        Size of a coupling variable in the estimate: its largest magnitude so far, or `max(|z|, |predicted|)`.
 
+    Notes
+    -----
+    The estimate is the root mean square over all coupling variables of::
+
+        (z - predicted) / (atol * nominal + rtol * size),
+
+    or of what a correction has left of the residual where that is more; 1 is just acceptable. If a port states no
+    nominal value and `atol` is None, the largest magnitude of all coupling variables so far is its nominal value as
+    long as it is below 1. With order `p = degree + 1` the proposal of the controllers is::
+
+        I:   H error**(-1 / p),      PI:   H error**(-alpha / p) error_before**(beta / p)
+
+    and the next step `min(max_step, q_max H, max(min_step, q_min H, q * proposal))`.
+
+    References
+    ----------
+    .. [1] R. Schmoll, Co-Simulation und Solverkopplung, dissertation, University of Kassel, 2015, 2.4.2.3, Eqs. 2.29 to
+       2.32. Eq. 2.29 is `weights="newest"` with `atol = rtol` and nominal values 1.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> control = cs.Adaptive(rtol=1e-4, first_step=1e-3, max_step=1e-2)
     >>> round(control.next_step(1e-3, 1.0, None, degree=1), 9)       # the estimate hits the tolerance: H * q
@@ -57,8 +99,8 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         positive("Adaptive", "rtol", self.rtol)
-        if self.atol is not None and not (is_number(self.atol) and self.atol >= 0):
-            raise SetupError(f"Adaptive: atol must be a number of at least 0, not {self.atol!r}")
+        if self.atol is not None:
+            not_negative("Adaptive", "atol", self.atol)
         if self.controller not in ("I", "PI"):
             raise SetupError(f"Adaptive: controller must be 'I' or 'PI', not {self.controller!r}")
         if self.first_step is not None:
@@ -88,10 +130,25 @@ class Adaptive:
         largest: Vector | float = 0.0,
         left: Vector | None = None,
     ) -> float:
-        """The weighted error estimate; 1 is just acceptable. `largest` are the sizes so far, where they count.
+        """Compute the weighted error estimate of a step.
 
-        `left` is the residual of the values that were used: where it is larger than the distance to `predicted`, it
-        counts instead.
+        Parameters
+        ----------
+        z : ndarray
+            Coupling variables at the end of the step.
+        predicted : ndarray
+            Their extrapolated values.
+        nominal : ndarray
+            Their nominal values.
+        largest : ndarray or float, default 0.0
+            Their largest magnitudes so far, with `weights="largest"`.
+        left : ndarray or None, default None
+            Residual of the values that were used. It counts where it is larger than the distance to `predicted`.
+
+        Returns
+        -------
+        float
+            The estimate; 1 is just acceptable.
         """
         if not len(z):
             return 0.0
@@ -104,11 +161,43 @@ class Adaptive:
         return float(np.sqrt(squares.cumsum()[-1] / len(z)))  # added in order, as the compiled loop does
 
     def next_step(self, H: float, error: float, previous: float | None, degree: int) -> float:
-        """Length of the step after one of length `H` with this estimate (`previous`: that of the step before)."""
+        """Compute the length of the next step.
+
+        Parameters
+        ----------
+        H : float
+            Length of the last step in seconds.
+        error : float
+            Its error estimate.
+        previous : float or None
+            Error estimate of the step before; None if there is none.
+        degree : int
+            Degree of the coupling variables.
+
+        Returns
+        -------
+        float
+            The length in seconds.
+        """
         return next_length(H, error, np.nan if previous is None else previous, degree + 1, self.numbers)
 
     def shorter_step(self, H: float, error: float, degree: int) -> float:
-        """Length of the repetition of a rejected step."""
+        """Compute the length with which a rejected step is repeated.
+
+        Parameters
+        ----------
+        H : float
+            Length of the rejected step in seconds.
+        error : float
+            Its error estimate.
+        degree : int
+            Degree of the coupling variables.
+
+        Returns
+        -------
+        float
+            The length in seconds.
+        """
         return shorter_length(H, error, degree + 1, self.numbers)
 
     @cached_property
@@ -117,31 +206,6 @@ class Adaptive:
         alpha, beta = (self.alpha, self.beta) if self.controller == "PI" else (1.0, 0.0)
         limits = float(self.min_step), float(self.max_step), self.q, self.q_min, self.q_max
         return (*(float(number) for number in (*limits, alpha, beta)), float(self.controller == "PI"))
-
-
-def grow_floor(floor: Any, nominal: Any, is_open: Any, magnitude: float) -> None:
-    """Let the least sizes of variables without a nominal value follow the largest magnitude of all, up to `nominal`.
-
-    >>> floor = np.array([0.0, 5.0])
-    >>> grow_floor(floor, np.array([1.0, 5.0]), np.array([1, 0]), 1e-9)
-    >>> floor
-    array([1.e-09, 5.e+00])
-    """
-    for q in range(len(floor)):
-        if is_open[q] != 0:
-            floor[q] = max(floor[q], min(nominal[q], magnitude))
-
-
-def is_unseen(floor: Any) -> bool:
-    """True as long as nothing has been seen that a size could follow from.
-
-    >>> is_unseen([0.0, 5.0]), is_unseen([1e-9, 5.0])
-    (True, False)
-    """
-    unseen = False
-    for least in floor:
-        unseen = unseen or least == 0.0
-    return unseen
 
 
 def next_length(H: float, error: float, previous: float, order: int, numbers: tuple[float, ...]) -> float:

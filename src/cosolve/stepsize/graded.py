@@ -1,7 +1,7 @@
 """How the first macro steps are divided so that a run without a known past has the order of its method from the start.
 
 Inputs of the first step are as good as one point allows: held, or a line where the method corrects their end. That
-error is made once; it is small enough when that first step is short. So the first macro step is crossed in pieces that
+error is made once; it is small enough when that first step is short. So the first macro step is advanced in pieces that
 begin very short and grow, with one more support point each, and ends where it would have ended anyway.
 """
 
@@ -41,7 +41,7 @@ class Grading:
     settling: tuple[float, ...] = ()
 
     def pieces(self, t0: float, H: float, past: Sequence[float]) -> list[float]:
-        """How a macro step of length `H` from `t0` is crossed after steps of the lengths `past`, the newest first."""
+        """How a macro step of length `H` from `t0` is advanced after steps of the lengths `past`, the newest first."""
         if past:
             return [0.5 * H, 0.5 * H] if self.twice and 4.0 * past[0] == H else [H]
         if self.settling:
@@ -69,7 +69,7 @@ def grading(method: Method) -> Grading:
     p = method.degree
     if method.signal != "lagrange":
         return Grading((0, 3, 6)[p], settling=SETTLING)
-    if method.script is None or method.chooses_step or p + 1 <= own_order(method):
+    if method.declaration is None or method.chooses_step or p + 1 <= own_order(method):
         return Grading()
     if own_order(method) == 3:
         return Grading(1 + p * (p - 1) // 2)
@@ -77,7 +77,7 @@ def grading(method: Method) -> Grading:
 
 
 def own_order(method: Method) -> int:
-    """The order that a method of any degree has at most when its first macro step is crossed in one piece."""
+    """The order that a method of any degree has at most when its first macro step is advanced in one piece."""
     if method.signal == "bdf":
         return 2
     return 2 if method.explicit or method.lags else 3

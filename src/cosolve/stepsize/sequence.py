@@ -17,12 +17,13 @@ import numpy as np
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number
+from cosolve.basics.scale import grow_floor, is_unseen
 from cosolve.errors import SetupError, StepSizeError
 from cosolve.interface import Plan
 from cosolve.method import Method, Outcome, Window
 from cosolve.method.step import CLOSE
 from cosolve.stepsize import Adaptive, TickClock, UniformClock, refuse_bad_span, refuse_bad_step
-from cosolve.stepsize.control import grow_floor, is_no_gain, is_unseen
+from cosolve.stepsize.control import is_no_gain
 from cosolve.subsystem.base import has_capability
 
 #: Steps of fewer ticks (about 1e-13 of the run) are not worth taking: the step control is stuck at a jump.
@@ -31,6 +32,8 @@ LEAST_TICKS = 512
 #: Multipliers of joints get worse where steps get shorter, once these no longer tell a drift from rounding. No step is
 #: shorter than one for which that was seen, as long as its error is below this, and the next one is longer.
 NOISY, LONGER = 100.0, 1.5
+
+_ROUNDING = 1e-8  # of what the first attempt leads to: below it, values at the start are no sizes
 
 
 class Windows:
@@ -51,7 +54,7 @@ class Windows:
 
     @property
     def left(self) -> float:
-        """About how many steps are left; 0 when nobody knows."""
+        """About how many steps are left; 0 when unknown."""
         return 0.0
 
     @property
@@ -169,7 +172,7 @@ class Uniform(Windows):
         return clock.times(self._n, max(self._n, min(whole, self._n + most)))
 
     def skip(self, times: Vector) -> None:
-        """So many steps were crossed elsewhere."""
+        """So many steps were advanced elsewhere."""
         self._n += len(times)
         self.t = float(times[-1])
 
@@ -198,8 +201,9 @@ class Uniform(Windows):
     def memory(self, saved: dict[str, Any]) -> None:
         if saved["origin"] < self.t_end:
             self._begin(saved["origin"])
-        self._n, self.t = saved["n"], saved["t"]
-        self._inside = self._clock.time(self._n) + CLOSE * self._H < self.t < self.t_end
+        n, t = saved["n"], saved["t"]
+        self._inside = self._clock.time(n) + CLOSE * self._H < t < self.t_end
+        self._n, self.t = n, t
 
 
 class Piece(Windows):
@@ -222,11 +226,11 @@ class Piece(Windows):
         return nan
 
 
-class Given(Windows):
+class GivenSteps(Windows):
     """The steps of another run once more: from `times[n]` to `times[n + 1]`, of length `steps[n]`.
 
-    >>> from cosolve.stepsize.sequence import Given
-    >>> again = Given([0.0, 0.5, 0.75], [0.5, 0.25])
+    >>> from cosolve.stepsize.sequence import GivenSteps
+    >>> again = GivenSteps([0.0, 0.5, 0.75], [0.5, 0.25])
     >>> again.propose()
     Window(t0=0.0, t1=0.5, H=0.5)
     """
@@ -240,6 +244,21 @@ class Given(Windows):
     def usual(self) -> float:
         return self._steps[self._n]
 
+    @property
+    def left(self) -> int:
+        """Steps that are left."""
+        return len(self._steps) - self._n
+
+    def ahead(self, most: int) -> tuple[Vector, Vector]:
+        """Where the next steps begin and end, at most so many of them, and their lengths."""
+        n, end = self._n, min(self._n + most, len(self._steps))
+        return np.array(self._times[n : end + 1]), np.array(self._steps[n:end])
+
+    def skip(self, count: int) -> None:
+        """So many steps were advanced elsewhere."""
+        self._n += count
+        self.t = self._times[self._n]
+
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         n = self._n
         return Window(self._times[n], self._times[n + 1], self._steps[n])
@@ -250,7 +269,7 @@ class Given(Windows):
         return nan
 
 
-class Followed(Windows):
+class MethodSteps(Windows):
     """The method ends each step itself, at most `H_max` on (where there is a limit)."""
 
     def __init__(self, t_start: float, t_end: float, H_max: float | None) -> None:
@@ -287,8 +306,8 @@ class Controlled(Windows):
 
     def __init__(self, t_start: float, t_end: float, control: Adaptive, plan: Plan, may_reject: bool) -> None:
         self.control, self.may_reject, self.t_end = control, may_reject, t_end
-        #: what counts as one: of open variables it follows the magnitudes seen so far, up to `_most`
-        self._most, self.open = plan.z_nominal, (plan.z_open & (control.atol is None)).astype(np.int64)
+        #: what counts as one: of open variables it follows the magnitudes seen so far
+        self._given, self.open = plan.z_nominal, (plan.z_open & (control.atol is None)).astype(np.int64)
         self.nominal = np.where(self.open, 0.0, plan.z_nominal)
         if control.first_step is None and t_end < inf:
             # too long a first step is repeated; where it cannot be, its error, about H^2, must fit the tolerance
@@ -317,18 +336,18 @@ class Controlled(Windows):
         self._begin(t)
         self.proposed, self.previous = saved.get("H", self.proposed), saved.get("previous")
         self.largest = self._sizes(saved)
-        self.nominal = np.array(saved.get("nominal", self._most))
+        self.nominal = np.array(saved.get("nominal", self._given))
 
     def _sizes(self, saved: dict[str, Any]) -> Vector:
         """The sizes in a saved state, which may be from before there were any."""
         sizes = np.array(saved.get("largest", self.largest), dtype=np.float64)
-        if sizes.shape != self._most.shape:
+        if sizes.shape != self._given.shape:
             raise ValueError(f"it holds the sizes of {sizes.size} coupling variables")
         return sizes
 
     def begin(self, z: Vector) -> None:
         self.largest = np.abs(z) if self.control.weights == "largest" else np.zeros(len(z))
-        self.nominal = np.where(self.open, 0.0, self._most)
+        self.nominal = np.where(self.open, 0.0, self._given)
         self.see(z)
 
     @property
@@ -336,9 +355,15 @@ class Controlled(Windows):
         """True as long as all coupling variables have been zero."""
         return is_unseen(self.nominal)
 
+    def _unseen_beside(self, z: Vector) -> bool:
+        """True where a run began at rest, or with the rounding of differences that should be zero."""
+        if self.unseen or self.clock.tick > 0 or not self.open.any():
+            return self.unseen
+        return float(self.nominal[self.open > 0].max()) < _ROUNDING * float(np.abs(z).max(initial=0.0))
+
     def see(self, z: Vector) -> None:
         """Take note of magnitudes."""
-        grow_floor(self.nominal, self._most, self.open, float(np.abs(z).max(initial=0.0)))
+        grow_floor(self.nominal, self.open, float(np.abs(z).max(initial=0.0)))
 
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         clock = self.clock
@@ -361,7 +386,7 @@ class Controlled(Windows):
         noisy = 1.0 < error < NOISY and window.H <= self._shortest * (1 + 1e-9)
         if self.may_reject and error > 1.0 and not noisy and control.min_step * (1 + 1e-9) < window.H:
             self.previous = None
-            if self.unseen:  # whatever the first attempt leads to is the size that counts
+            if self._unseen_beside(outcome.z):  # whatever the first attempt leads to is the size that counts
                 self.see(outcome.z)
             self._shortest = 0.0 if error >= NOISY else self._shortest
             if self._joints and self._attempt is not None and error >= self._attempt[1] and self._attempt[1] < NOISY:
@@ -415,7 +440,7 @@ class Controlled(Windows):
         return (self.t_end - self.t) / self.proposed
 
     def resume_at(self, t: float, tick: int, proposed: float, previous: float) -> None:
-        """Steps up to `t` were crossed elsewhere; go on with a step of the proposed length."""
+        """Steps up to `t` were advanced elsewhere; go on with a step of the proposed length."""
         self.t, self.clock.tick, self.proposed = t, tick, proposed
         self.previous = None if previous != previous else previous
 
@@ -431,7 +456,7 @@ class Controlled(Windows):
         self._begin(saved["origin"])
         self.clock.tick, self.proposed, self.previous, self.t = saved["tick"], saved["H"], saved["previous"], saved["t"]
         self.largest, self._shortest = self._sizes(saved), float(saved.get("shortest", 0.0))
-        self.nominal = np.array(saved.get("nominal", self._most))
+        self.nominal = np.array(saved.get("nominal", self._given))
 
 
 class OpenClock:
@@ -507,7 +532,7 @@ def make_windows(
             refuse_bad_step(step)
         elif t_end is None:
             raise SetupError(f"{method.name} chooses its steps itself; without t_end give a step that limits them")
-        return Followed(t_start, end, step)
+        return MethodSteps(t_start, end, step)
     if step is None:
         raise SetupError(f"{method.name} needs a macro step: step=1e-3, or step=Adaptive(rtol=1e-6)")
     if not isinstance(step, Adaptive):

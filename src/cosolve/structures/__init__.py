@@ -1,4 +1,4 @@
-"""Structures `M q'' + D q' + p(q) = f(t) + B u` that cross a macro step with one implicit (or explicit) step.
+"""Structures `M q'' + D q' + p(q) = f(t) + B u` that advance over a macro step with one implicit (or explicit) step.
 
 `structure.py` holds matrices and internal forces, `integrators.py` the time integration rules, `ports.py` where inputs
 act and outputs are measured, `balance.py` the discrete equation of motion of one step and its derivative, `settings.py`
@@ -6,9 +6,11 @@ what is refused, `subsystem.py` the subsystem itself; `truss.py` and `beam.py` m
 (2014), 3.1 and 4.5.
 """
 
+from cosolve.structures.beam import Beam
 from cosolve.structures.integrators import StructureIntegrator
-from cosolve.structures.ports import At
+from cosolve.structures.ports import DofPort
 from cosolve.structures.structure import Structure
 from cosolve.structures.subsystem import SecondOrder
+from cosolve.structures.truss import Bar
 
-__all__ = ["At", "SecondOrder", "Structure", "StructureIntegrator"]
+__all__ = ["Bar", "Beam", "DofPort", "SecondOrder", "Structure", "StructureIntegrator"]

@@ -34,7 +34,7 @@ _KEPT_FACTORS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepRecord:
-    """One step that was crossed: from `past` to `end` with `scheme` and length `h`; `residual` is what was left."""
+    """One step that was advanced: from `past` to `end` with `scheme` and length `h`; `residual` is what was left."""
 
     past: Past
     end: Past
@@ -82,7 +82,7 @@ class ForceBalance:
         newton_steps: int | None = None,
         rows: Index | None = None,
     ) -> StepRecord:
-        """Cross `[t0, t1]` with inputs `u(t0)`, `u(t1)`.
+        """Advance `[t0, t1]` with inputs `u(t0)`, `u(t1)`.
 
         Newton starts from the accelerations `guess` (by default: those that leave the structure where it is) and runs
         until the residual is below `tol`, or takes exactly `newton_steps` corrections whatever is left. With `rows`
@@ -181,21 +181,21 @@ class ForceBalance:
 
     # -- its derivative ----------------------------------------------------------------------------------
 
-    def linearised_step(self, crossing: StepRecord, S: Past, inputs: tuple[Matrix, Matrix]) -> Past:
-        """Derivative of the end of `crossing`, given that of its start and of the inputs at both ends (columns)."""
-        scheme, free = crossing.scheme, self.fixed.free
-        rates = scheme.rule(replace(S, h_old=crossing.past.h_old), crossing.h)
+    def linearised_step(self, record: StepRecord, S: Past, inputs: tuple[Matrix, Matrix]) -> Past:
+        """Derivative of the end of `record`, given that of its start and of the inputs at both ends (columns)."""
+        scheme, free = record.scheme, self.fixed.free
+        rates = scheme.rule(replace(S, h_old=record.past.h_old), record.h)
         tangent = self.structure.tangent
-        K1 = tangent(crossing.end.q)
-        p0 = tangent(crossing.past.q) @ S.q if scheme.alpha_f else 0.0
+        K1 = tangent(record.end.q)
+        p0 = tangent(record.past.q) @ S.q if scheme.alpha_f else 0.0
         load = self.B @ self._input_level(scheme, *inputs)
         motion = self.motion(rates, np.zeros_like(S.a), inputs[1])
         r = self._residual(scheme, S, motion, K1 @ motion[0], p0) - load
         a = motion[2]
-        a[free] = -self.solver(scheme, rates, crossing.end.q, K1)(r[free])
+        a[free] = -self.solver(scheme, rates, record.end.q, K1)(r[free])
         motion = self.motion(rates, a, inputs[1])
         r = self._residual(scheme, S, motion, K1 @ motion[0], p0) - load
-        return self._arrive(scheme, S, crossing.h, motion, r)
+        return self._arrive(scheme, S, record.h, motion, r)
 
     def solver(
         self,

@@ -31,12 +31,33 @@ _AT, _WEIGHT = 0.5 * (1 + _POINTS), 0.5 * _WEIGHTS
 
 @dataclass(frozen=True, eq=False)
 class Beam:
-    """A clamped beam through `nodes` (positions along its axis, rising) with `mass` and `stiffness` per length.
+    """A slender beam in bending, clamped at its first node, at rest or on a rotor.
 
-    `mass` (kg/m) and `stiffness` (E I, in N m2) are numbers, one number per element, or functions of position. A second
-    plane of bending has its own `other_stiffness`. Degrees of freedom are deflection and slope of every node after the
-    first: `w1, s1, w2, s2, ...`.
+    Hermite elements. The degrees of freedom are deflection and slope of every node after the first: `w1, s1, w2, s2,
+    ...`.
 
+    Parameters
+    ----------
+    nodes : array_like
+        Positions along the axis in m, increasing.
+    mass : float, array_like or callable
+        Mass per length in kg/m: a number, one per element, or a function of an array of positions.
+    stiffness : float, array_like or callable
+        Bending stiffness E I in N m^2, likewise.
+    other_stiffness : float, array_like, callable or None, default None
+        Bending stiffness in the second plane.
+
+    Notes
+    -----
+    A beam that turns with the speed `s` about an axis through position 0, at right angles to it, has the tension `N(r)
+    = s^2 int_r^R mu r dr` of its own mass, which adds the stiffness `s^2 G`; in the plane of rotation `s^2 (G - M)`.
+
+    References
+    ----------
+    .. [1] L. Meirovitch, Computational Methods in Structural Dynamics, Sijthoff and Noordhoff, 1980.
+
+    Examples
+    --------
     >>> rod = Beam(np.linspace(0.0, 2.0, 11), mass=3.0, stiffness=100.0)
     >>> rod.n, round(rod.total_mass, 12), round(rod.centre_of_mass, 12)
     (20, 6.0, 1.0)
@@ -74,17 +95,17 @@ class Beam:
 
     @property
     def length(self) -> float:
-        """From the clamp to the tip."""
+        """Length from the clamp to the tip in m."""
         return float(self._nodes[-1] - self._nodes[0])
 
     @property
     def total_mass(self) -> float:
-        """All of its mass, the clamped end included."""
+        """Mass in kg, the clamped end included."""
         return float(self._moment(0))
 
     @property
     def centre_of_mass(self) -> float:
-        """Position of the centre of mass."""
+        """Position of the centre of mass in m."""
         return float(self._moment(1) / self._moment(0))
 
     @property
@@ -99,28 +120,70 @@ class Beam:
     # -- matrices --------------------------------------------------------------------------------------
 
     def mass_matrix(self) -> Matrix:
-        """Consistent mass matrix, `int mu N^T N`."""
+        """Compute the consistent mass matrix `int mu N^T N`.
+
+        Returns
+        -------
+        ndarray
+            Shape (n, n).
+        """
         return self._assembled(0, self._values("mass", self.mass))
 
     def stiffness_matrix(self, *, other: bool = False) -> Matrix:
-        """Bending stiffness `int E I N''^T N''`, in the plane of `other_stiffness` where `other`."""
+        """Compute the bending stiffness `int E I N''^T N''`.
+
+        Parameters
+        ----------
+        other : bool, default False
+            Use `other_stiffness`.
+
+        Returns
+        -------
+        ndarray
+            Shape (n, n).
+        """
         return self._assembled(2, self._bending(other))
 
     def tension_stiffness(self, tension: Section) -> Matrix:
-        """Geometric stiffness `int T N'^T N'` of a tension, given like a section.
+        """Compute the geometric stiffness `int T N'^T N'` of a tension.
 
+        Parameters
+        ----------
+        tension : float, array_like or callable
+            Tension in N: a number, one per element, or a function of position.
+
+        Returns
+        -------
+        ndarray
+            Shape (n, n).
+
+        Examples
+        --------
         >>> Beam([0.0, 1.0], mass=1.0, stiffness=1.0).tension_stiffness(30.0).round(12)
         array([[36., -3.], [-3.,  4.]])
         """
         return self._assembled(1, self._values("tension", tension, signed=True))
 
     def rotation_stiffness(self) -> Matrix:
-        """`G`: geometric stiffness by the tension of its own mass at the speed 1 rad/s about position 0."""
+        """Compute the geometric stiffness by rotation about position 0 at 1 rad/s.
+
+        Returns
+        -------
+        ndarray
+            `G`, shape (n, n).
+        """
         return self._assembled(1, self.centrifugal_tension())
 
     def centrifugal_tension(self) -> Matrix:
-        """`int_r^R mu r dr` at the Gauss points of every element: the tension at 1 rad/s.
+        """Compute the tension by rotation about position 0 at 1 rad/s, `int_r^R mu r dr`.
 
+        Returns
+        -------
+        ndarray
+            Values at the Gauss points, one row per element.
+
+        Examples
+        --------
         >>> Beam([0.0, 2.0], mass=3.0, stiffness=1.0).centrifugal_tension()[0, 0].round(2)    # 3/2 (2^2 - r^2)
         np.float64(5.99)
         """
@@ -135,7 +198,13 @@ class Beam:
         return found
 
     def inertia_vector(self) -> Vector:
-        """`int mu r N`: how a change of the speed about position 0 acts in the plane of rotation."""
+        """Compute `int mu r N`, by which a change of the speed acts in the plane of rotation.
+
+        Returns
+        -------
+        ndarray
+            Shape (n,).
+        """
         found = np.zeros(self.n + 2)
         pull = self._values("mass", self.mass) * self._places
         for e, size in enumerate(self._sizes):
@@ -143,8 +212,20 @@ class Beam:
         return found[2:]
 
     def shapes(self, positions: npt.ArrayLike) -> Matrix:
-        """Deflections at these positions by the degrees of freedom, one row each.
+        """Compute the deflections at positions by the degrees of freedom.
 
+        Parameters
+        ----------
+        positions : array_like
+            Positions in m.
+
+        Returns
+        -------
+        ndarray
+            One row per position.
+
+        Examples
+        --------
         >>> Beam([0.0, 2.0], mass=1.0, stiffness=1.0).shapes([1.0, 2.0])
         array([[ 0.5 , -0.25], [ 1.  ,  0.  ]])
         """
@@ -168,10 +249,26 @@ class Beam:
     def modes(
         self, count: int, *, other: bool = False, speed: float = 0.0, in_plane: bool = False
     ) -> tuple[Vector, Matrix]:
-        """The lowest frequencies (Hz) and mode shapes (columns, of modal mass 1, the tip positive).
+        """Compute the lowest natural frequencies and mode shapes.
 
-        On a rotor of `speed` rad/s; `in_plane` where the beam bends in the plane of rotation.
+        Parameters
+        ----------
+        count : int
+            Number of modes.
+        other : bool, default False
+            Bending with `other_stiffness`.
+        speed : float, default 0.0
+            Speed of a rotor in rad/s.
+        in_plane : bool, default False
+            Bending in the plane of rotation.
 
+        Returns
+        -------
+        tuple of (ndarray, ndarray)
+            Frequencies in Hz, and mode shapes as columns, of modal mass 1 and with a positive deflection of the tip.
+
+        Examples
+        --------
         >>> rod = Beam(np.linspace(0.0, 1.0, 9), mass=1.0, stiffness=1.0)
         >>> f, shapes = rod.modes(3)
         >>> np.allclose(shapes.T @ rod.mass_matrix() @ shapes, np.eye(3))
@@ -195,7 +292,24 @@ class Beam:
         return np.sqrt(squares) / (2 * np.pi), shapes * np.where(shapes[-2] < 0, -1.0, 1.0)
 
     def frequencies(self, count: int, *, other: bool = False, speed: float = 0.0, in_plane: bool = False) -> Vector:
-        """The lowest frequencies in Hz, as of `modes`."""
+        """Compute the lowest natural frequencies.
+
+        Parameters
+        ----------
+        count : int
+            Number of frequencies.
+        other : bool, default False
+            See `modes`.
+        speed : float, default 0.0
+            See `modes`.
+        in_plane : bool, default False
+            See `modes`.
+
+        Returns
+        -------
+        ndarray
+            Frequencies in Hz.
+        """
         return self.modes(count, other=other, speed=speed, in_plane=in_plane)[0]
 
     # -- inside ----------------------------------------------------------------------------------------

@@ -48,13 +48,45 @@ class Rates(NamedTuple):
 
 @dataclass(frozen=True)
 class StructureIntegrator:
-    """A time integration rule of structures, for `SecondOrder`; made by `StructureIntegrator.hht(0.1)` and its like.
+    """A time integration rule for structures.
 
-    Those that need no number have a name too: "backward-euler", "generalised-alpha", "hht", "trapezoidal", "bdf2",
-    "central-differences".
+    Made by `StructureIntegrator.hht(0.1)` and the like. Those that need no number have a name for `SecondOrder`:
+    "backward-euler", "generalised-alpha", "hht", "trapezoidal", "bdf2", "central-differences".
 
-    `starter` is the rule for a first step without a past (two-step rules only); `keeps_acceleration` tells whether the
-    acceleration at the beginning of a step enters.
+    Parameters
+    ----------
+    name : str
+        Name for messages.
+    rule : callable
+        `rule(past, h)` returns the coefficients of the Notes.
+    alpha_m : float, default 0.0
+        Inertia counts with the weight `1 - alpha_m` at the end of the step.
+    alpha_f : float, default 0.0
+        All other forces count with the weight `1 - alpha_f` at the end of the step.
+    keeps_acceleration : bool, default True
+        The acceleration at the start of a step enters.
+    explicit : bool, default False
+        Displacements do not depend on the acceleration at the end of the step.
+    starter : StructureIntegrator or None, default None
+        Rule for the first step of a two-step rule.
+
+    Notes
+    -----
+    A rule expresses the motion at the end of a step by the acceleration there::
+
+        q1 = q_hat + c_q a1,    v1 = v_hat + c_v a1,
+
+    with `q_hat`, `v_hat` linear in the past.
+
+    References
+    ----------
+    .. [1] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, 3.1.
+
+    Examples
+    --------
+    >>> StructureIntegrator.hht(0.1)
+    <HHT>
     """
 
     name: str
@@ -66,7 +98,18 @@ class StructureIntegrator:
     starter: StructureIntegrator | None = None
 
     def at(self, past: Past) -> StructureIntegrator:
-        """The rule that crosses the next step: the starter where the past is missing."""
+        """Return the rule for the next step.
+
+        Parameters
+        ----------
+        past : Past
+            What the step starts from.
+
+        Returns
+        -------
+        StructureIntegrator
+            The starter if the rule needs an earlier step and there is none, else this rule.
+        """
         return self.starter if self.starter is not None and past.h_old == 0.0 else self
 
     def __repr__(self) -> str:
@@ -74,8 +117,15 @@ class StructureIntegrator:
 
     @staticmethod
     def backward_euler() -> StructureIntegrator:
-        """First order, strongly damping: `v1 = v0 + h a1`, `q1 = q0 + h v1` (Eqs. 3.5-3.7).
+        """Make the backward Euler rule: order 1, strong damping, `v1 = v0 + h a1`, `q1 = q0 + h v1`.
 
+        Returns
+        -------
+        StructureIntegrator
+            The rule.
+
+        Examples
+        --------
         >>> import numpy as np
         >>> rates = StructureIntegrator.backward_euler().rule(_rest(1.0), 0.1)
         >>> float(rates.q_hat[0]), rates.c_q, rates.c_v
@@ -92,12 +142,38 @@ class StructureIntegrator:
         beta: float = 0.25,
         gamma: float = 0.5,
     ) -> StructureIntegrator:
-        """Generalised-alpha of Chung and Hulbert (1993); the defaults (Sicklinger, 2014) do not damp.
+        """Make the generalised-alpha rule: order 2. The defaults do not damp.
 
-        With `rho_inf` (spectral radius at infinite frequency, 0 to 1) the four parameters follow: `alpha_m = (2 rho -
-        1)/(rho + 1)`, `alpha_f = rho/(rho + 1)`, `gamma = 1/2 - alpha_m + alpha_f` and `beta = (1 - alpha_m +
-        alpha_f)^2/4`.
+        Parameters
+        ----------
+        rho_inf : float or None, default None
+            Spectral radius at infinite frequency, 0 to 1; replaces the other parameters.
+        alpha_m : float, default 0.5
+            Weight of the old time in the inertia.
+        alpha_f : float, default 0.5
+            Weight of the old time in the other forces.
+        beta : float, default 0.25
+            Newmark's beta.
+        gamma : float, default 0.5
+            Newmark's gamma.
 
+        Returns
+        -------
+        StructureIntegrator
+            The rule.
+
+        Notes
+        -----
+        With `rho_inf`: `alpha_m = (2 rho - 1) / (rho + 1)`, `alpha_f = rho / (rho + 1)`, `gamma = 1/2 - alpha_m +
+        alpha_f`, `beta = (1 - alpha_m + alpha_f)^2 / 4`.
+
+        References
+        ----------
+        .. [1] J. Chung, G. M. Hulbert, A time integration algorithm for structural dynamics with improved numerical
+           dissipation: the generalized-alpha method, Journal of Applied Mechanics 60(2), 1993.
+
+        Examples
+        --------
         >>> rule = StructureIntegrator.generalised_alpha(rho_inf=0.5)
         >>> rule.alpha_m, round(rule.alpha_f, 12)
         (0.0, 0.333333333333)
@@ -121,8 +197,25 @@ class StructureIntegrator:
 
     @staticmethod
     def hht(alpha: float = 0.05) -> StructureIntegrator:
-        """HHT, Hilber et al. (1977): numerical damping `alpha` from 0 (the trapezoidal rule) to 1/3, order 2.
+        """Make the HHT rule: order 2 with numerical damping.
 
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            Damping, from 0 (the trapezoidal rule) to 1/3.
+
+        Returns
+        -------
+        StructureIntegrator
+            The rule.
+
+        References
+        ----------
+        .. [1] H. M. Hilber, T. J. R. Hughes, R. L. Taylor, Improved numerical dissipation for time integration
+           algorithms in structural dynamics, Earthquake Engineering and Structural Dynamics 5(3), 1977.
+
+        Examples
+        --------
         >>> StructureIntegrator.hht(0.0).alpha_f
         0.0
         """
@@ -132,8 +225,15 @@ class StructureIntegrator:
 
     @staticmethod
     def trapezoidal() -> StructureIntegrator:
-        """The trapezoidal rule (Newmark with beta = 1/4, gamma = 1/2): order 2, keeps the energy of linear structures.
+        """Make the trapezoidal rule (Newmark, beta = 1/4, gamma = 1/2): order 2, keeps the energy of linear structures.
 
+        Returns
+        -------
+        StructureIntegrator
+            The rule.
+
+        Examples
+        --------
         >>> StructureIntegrator.trapezoidal().rule(_rest(1.0), 0.2)[2:]
         (0.010000000000000002, 0.1)
         """
@@ -141,11 +241,20 @@ class StructureIntegrator:
 
     @staticmethod
     def bdf2(starter: StructureIntegrator | str = "generalised-alpha") -> StructureIntegrator:
-        """Two-step backward differences, applied to `q` and to `v` (Eq. 3.17); variable steps allowed.
+        """Make the two-step backward differences of `q` and `v`: order 2, variable steps.
 
-        The first step is taken by `starter` (generalised-alpha, which keeps order 2; backward Euler would not) unless
-        the subsystem is given the values one step before its start.
+        Parameters
+        ----------
+        starter : StructureIntegrator or str, default "generalised-alpha"
+            One-step rule for the first step, unless `SecondOrder` is given the values one step before its start.
 
+        Returns
+        -------
+        StructureIntegrator
+            The rule.
+
+        Examples
+        --------
         >>> StructureIntegrator.bdf2().starter
         <generalised-alpha>
         """
@@ -156,10 +265,19 @@ class StructureIntegrator:
 
     @staticmethod
     def central_differences() -> StructureIntegrator:
-        """Explicit central differences (Newmark with beta = 0): order 2, stable for `h < 2 / omega_max`.
+        """Make the explicit central differences (Newmark, beta = 0): order 2, stable for `h < 2 / omega_max`.
 
-        The mass must be lumped. The damping matrix is taken at the end of the step, so `M + h/2 D` is factorised, once.
+        Returns
+        -------
+        StructureIntegrator
+            The rule.
 
+        Notes
+        -----
+        The mass must be lumped. Damping is taken at the end of the step, so `M + h/2 D` is factorised once.
+
+        Examples
+        --------
         >>> StructureIntegrator.central_differences().explicit
         True
         """

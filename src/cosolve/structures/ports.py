@@ -25,16 +25,29 @@ _LEVELS = {"displacement": "q", "velocity": "v", "acceleration": "a"}
 
 
 @dataclass(frozen=True)
-class At:
-    """A port at chosen degrees of freedom: `what` is put in there, or measured there, times `factor`.
+class DofPort:
+    """A port of a `SecondOrder` at chosen degrees of freedom.
 
-    `dofs` is an index (a scalar port), a list of indices (a vector port), or, for forces and measured motion, a matrix
-    with one row per degree of freedom and one column per value: forces are `factor * dofs @ u`, outputs
-    `factor * dofs.T @ q`. As an input `what` is `"force"`, or a prescribed `"displacement"`, `"velocity"` or
-    `"acceleration"`; as an output one of the latter or `"reaction"`, the force that makes the structure follow a
-    prescribed motion.
+    Parameters
+    ----------
+    name : str
+        Name of the port.
+    dofs : int, sequence of int or matrix
+        An index (a scalar port), a list of indices (a vector port), or a matrix with one row per degree of freedom and
+        one column per value: forces are `factor * dofs @ u`, outputs `factor * dofs.T @ q`.
+    what : {"force", "displacement", "velocity", "acceleration", "reaction"}, default "displacement"
+        As an input: a force or a prescribed motion. As an output: a motion, or the reaction, the force that makes the
+        structure follow a prescribed motion.
+    factor : float, default 1.0
+        Factor on the values, as of a unit; not 0.
+    unit : str, default ""
+        Unit of the port.
+    nominal : float, default 1.0
+        Nominal value of the port.
 
-    >>> At("tip", 3, "displacement").port.length, At("skin", [0, 2, 4], "force").port.length
+    Examples
+    --------
+    >>> DofPort("tip", 3, "displacement").port.length, DofPort("skin", [0, 2, 4], "force").port.length
     (1, 3)
     """
 
@@ -47,7 +60,7 @@ class At:
 
     def __post_init__(self) -> None:
         if not is_number(self.factor) or self.factor == 0:
-            raise SetupError(f"At('{self.name}'): the factor must be a number other than 0, not {self.factor!r}")
+            raise SetupError(f"DofPort('{self.name}'): the factor must be a number other than 0, not {self.factor!r}")
 
     @property
     def is_matrix(self) -> bool:
@@ -64,28 +77,57 @@ class At:
         return Port(self.name, size, self.unit, self.nominal)
 
     def index(self, n: int) -> Index:
-        """The degrees of freedom; refuses what the structure does not have."""
+        """Return the degrees of freedom.
+
+        Parameters
+        ----------
+        n : int
+            Number of degrees of freedom of the structure.
+
+        Returns
+        -------
+        ndarray of int
+            The indices.
+
+        Raises
+        ------
+        SetupError
+            If the structure does not have one of them.
+        """
         if self.is_matrix:
-            raise SetupError(f"At('{self.name}'): a {self.what} needs indices of degrees of freedom, not a matrix")
+            raise SetupError(f"DofPort('{self.name}'): a {self.what} needs indices of degrees of freedom, not a matrix")
         dofs = np.atleast_1d(np.asarray(self.dofs))
         if dofs.dtype.kind not in "iu" or dofs.ndim != 1:
-            raise SetupError(f"At('{self.name}'): dofs must be an index or a list of indices, not {self.dofs!r}")
+            raise SetupError(f"DofPort('{self.name}'): dofs must be an index or a list of indices, not {self.dofs!r}")
         outside = dofs[(dofs < -n) | (dofs >= n)]
         if len(outside):
             raise SetupError(
-                f"At('{self.name}'): there is no degree of freedom {outside[0]}; the structure has 0 to {n - 1}"
+                f"DofPort('{self.name}'): there is no degree of freedom {outside[0]}; the structure has 0 to {n - 1}"
             )
         dofs = np.where(dofs < 0, dofs + n, dofs).astype(np.intp)
         if len(set(dofs.tolist())) < len(dofs):
-            raise SetupError(f"At('{self.name}'): a degree of freedom is listed twice in {self.dofs!r}")
+            raise SetupError(f"DofPort('{self.name}'): a degree of freedom is listed twice in {self.dofs!r}")
         return dofs
 
     def matrix(self, n: int, as_sparse: bool) -> Any:
-        """One column per value: unit vectors at the degrees of freedom, times the factor."""
+        """Return the matrix from values of the port to degrees of freedom.
+
+        Parameters
+        ----------
+        n : int
+            Number of degrees of freedom of the structure.
+        as_sparse : bool
+            Return a sparse matrix.
+
+        Returns
+        -------
+        ndarray or csr_array
+            One column per value, times the factor.
+        """
         if self.is_matrix:
             S = sparse.csr_array(self.dofs, dtype=np.float64) * self.factor
             if S.shape[0] != n:
-                raise SetupError(f"At('{self.name}'): the matrix has {S.shape[0]} rows, the structure {n} dofs")
+                raise SetupError(f"DofPort('{self.name}'): the matrix has {S.shape[0]} rows, the structure {n} dofs")
         else:
             dofs = self.index(n)
             ones = np.full(len(dofs), float(self.factor))
@@ -113,10 +155,10 @@ class Prescribed:
     massless: Index  # displacement and velocity given: acceleration-free
 
 
-def prescribed(inputs: Sequence[At], n: int) -> Prescribed:
+def prescribed(inputs: Sequence[DofPort], n: int) -> Prescribed:
     """Sort out the prescribed motion of `inputs`; refuses what does not determine it.
 
-    >>> found = prescribed([At("x", 0, "displacement"), At("v", 0, "velocity"), At("f", 2, "force")], 3)
+    >>> found = prescribed([DofPort("x", 0, "displacement"), DofPort("v", 0, "velocity"), DofPort("f", 2, "force")], 3)
     >>> found.dofs, found.free, found.massless
     (array([0]), array([1, 2]), array([0]))
     """
@@ -128,7 +170,7 @@ def prescribed(inputs: Sequence[At], n: int) -> Prescribed:
         dofs, positions, factors = parts[at.what]
         for k, dof in enumerate(at.index(n)):
             if int(dof) in dofs:
-                raise SetupError(f"At('{at.name}'): the {at.what} of degree of freedom {dof} is prescribed twice")
+                raise SetupError(f"DofPort('{at.name}'): the {at.what} of degree of freedom {dof} is prescribed twice")
             dofs.append(int(dof))
             positions.append(slices.slice(at.name).start + k)
             factors.append(float(at.factor))
@@ -160,7 +202,7 @@ def prescribed(inputs: Sequence[At], n: int) -> Prescribed:
     )
 
 
-def force_matrix(inputs: Sequence[At], n: int, as_sparse: bool) -> Any:
+def force_matrix(inputs: Sequence[DofPort], n: int, as_sparse: bool) -> Any:
     """`B`: one column per input value, zero for prescribed motion."""
     blocks = [at.matrix(n, as_sparse) * (1.0 if at.what == "force" else 0.0) for at in inputs]
     if not blocks:
@@ -168,7 +210,7 @@ def force_matrix(inputs: Sequence[At], n: int, as_sparse: bool) -> Any:
     return sparse.csr_array(sparse.hstack(blocks)) if as_sparse else np.hstack(blocks)
 
 
-def measured(at: At, n: int, as_sparse: bool, fixed: Index, labels: Sequence[str]) -> tuple[str, Any]:
+def measured(at: DofPort, n: int, as_sparse: bool, fixed: Index, labels: Sequence[str]) -> tuple[str, Any]:
     """The part of the state that an output reads, and the matrix that picks it."""
     if at.what != "reaction":
         return _LEVELS[at.what], at.matrix(n, as_sparse).T
@@ -184,7 +226,7 @@ def measured(at: At, n: int, as_sparse: bool, fixed: Index, labels: Sequence[str
     return "reaction", C
 
 
-def free_outputs(outputs: Sequence[At], n: int, free: Index) -> Index:
+def free_outputs(outputs: Sequence[DofPort], n: int, free: Index) -> Index:
     """The free degrees of freedom whose motion is measured."""
     found = [at.index(n) for at in outputs if at.what != "reaction" and not at.is_matrix]
     return np.intersect1d(np.concatenate(found), free) if found else np.zeros(0, dtype=np.intp)

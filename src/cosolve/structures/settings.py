@@ -12,14 +12,14 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import as_list, choice, initial_state, is_positive, whole
 from cosolve.errors import SetupError
 from cosolve.structures.integrators import StructureIntegrator
-from cosolve.structures.ports import INPUTS, OUTPUTS, At, Prescribed
+from cosolve.structures.ports import INPUTS, OUTPUTS, DofPort, Prescribed
 from cosolve.structures.structure import Structure
 
 
 def refuse_bad_settings(
     structure: object,
-    inputs: Sequence[At],
-    outputs: Sequence[At],
+    inputs: Sequence[DofPort],
+    outputs: Sequence[DofPort],
     load: str,
     restart: str,
     substeps: object,
@@ -31,8 +31,8 @@ def refuse_bad_settings(
         raise SetupError(f"SecondOrder: the first argument must be a Structure, not {structure!r}")
     for ports, allowed, kind in ((inputs, INPUTS, "an input"), (outputs, OUTPUTS, "an output")):
         for at in as_list("SecondOrder", f"{kind[3:]}s", ports):
-            if not isinstance(at, At):
-                raise SetupError(f"SecondOrder: ports are given as At(name, dofs, what), not {at!r}")
+            if not isinstance(at, DofPort):
+                raise SetupError(f"SecondOrder: ports are given as DofPort(name, dofs, what), not {at!r}")
             if at.what not in allowed:
                 raise SetupError(
                     f"SecondOrder: {kind} is one of {', '.join(allowed)}; '{at.name}' asks for {at.what!r}"

@@ -23,13 +23,36 @@ _NAMED_UP_TO = 2000
 
 
 class Structure:
-    """`M q'' + D q' + p(q) = load(t)` with `n` degrees of freedom.
+    """A mechanical structure `M q'' + D q' + p(q) = f(t)`, for `SecondOrder`.
 
-    `M`, `D` and `K` are dense or SciPy sparse matrices; a 1-D array is a diagonal. One sparse matrix, or lumped masses
-    of more than 200 degrees of freedom, make all of them sparse. The internal force is `K q`, or given as
-    `internal_force(q)` with its derivative `tangent(q)`. `load` is a constant vector or a function of time. `labels`
-    name the degrees of freedom in messages.
+    Parameters
+    ----------
+    M : array_like or sparse matrix
+        Mass matrix; a 1-D array is a diagonal.
+    K : array_like, sparse matrix or None, default None
+        Stiffness matrix, `p(q) = K q`. Give it, or `internal_force` and `tangent`.
+    D : array_like, sparse matrix or None, default None
+        Damping matrix. None: no damping.
+    internal_force : callable or None, default None
+        `internal_force(q)` returns `p(q)`.
+    tangent : callable or None, default None
+        `tangent(q)` returns `dp/dq`.
+    load : callable, array_like or None, default None
+        Known load: `load(t)` or a constant vector.
+    labels : list of str or None, default None
+        Names of the degrees of freedom, for messages.
 
+    Attributes
+    ----------
+    n : int
+        Number of degrees of freedom.
+    linear : bool
+        True if `K` is given.
+    sparse : bool
+        True if the matrices are sparse: if one of them is, or the mass is a 1-D array of more than 200 entries.
+
+    Examples
+    --------
     >>> two_masses = Structure([1.0, 2.0], K=[[3.0, -1.0], [-1.0, 1.0]])
     >>> two_masses.n, two_masses.linear
     (2, True)
@@ -73,7 +96,18 @@ class Structure:
             raise SetupError(f"Structure: {len(self.labels)} labels for {self.n} degrees of freedom")
 
     def internal_force(self, q: Any) -> Vector:
-        """`p(q)`."""
+        """Compute the internal force `p(q)`.
+
+        Parameters
+        ----------
+        q : array_like
+            Displacements.
+
+        Returns
+        -------
+        ndarray
+            One force per degree of freedom.
+        """
         if self.K is not None:
             p: Vector = self.K @ np.asarray(q, dtype=np.float64)
             return p
@@ -84,7 +118,18 @@ class Structure:
         return p
 
     def tangent(self, q: Vector) -> AnyMatrix:
-        """`dp/dq`; the given `K` where there is one."""
+        """Compute the stiffness `dp/dq`.
+
+        Parameters
+        ----------
+        q : ndarray
+            Displacements.
+
+        Returns
+        -------
+        ndarray or csr_array
+            `K` if it was given.
+        """
         if self.K is not None:
             return self.K
         assert self._tangent is not None
@@ -97,13 +142,40 @@ class Structure:
         return K if isinstance(K, np.ndarray) else K.toarray()
 
     def load(self, t: float) -> Vector:
-        """The known load at time `t`."""
+        """Compute the known load.
+
+        Parameters
+        ----------
+        t : float
+            Time in seconds.
+
+        Returns
+        -------
+        ndarray
+            One force per degree of freedom.
+        """
         if self._load is None:
             return self._constant
         return self._vector("load(t)", self._load(t), running=True)
 
     def without_mass(self, dofs: npt.NDArray[np.intp]) -> AnyMatrix:
-        """`M` with these rows and columns set to zero; refused where the mass is not lumped there."""
+        """Return the mass matrix without the mass at some degrees of freedom.
+
+        Parameters
+        ----------
+        dofs : ndarray of int
+            The degrees of freedom.
+
+        Returns
+        -------
+        ndarray or csr_array
+            `M` with these rows and columns set to zero.
+
+        Raises
+        ------
+        SetupError
+            If the mass is not lumped there.
+        """
         kept = np.ones(self.n)
         kept[dofs] = 0.0
         M = sparse.coo_array(self.M)
@@ -118,7 +190,13 @@ class Structure:
         return sparse.csr_array(M) if self.sparse else M.toarray()
 
     def diagonal_mass(self) -> bool:
-        """True for a lumped mass matrix."""
+        """Return whether the mass matrix is diagonal.
+
+        Returns
+        -------
+        bool
+            True for a lumped mass.
+        """
         M = sparse.coo_array(self.M)
         return not M.data[M.coords[0] != M.coords[1]].any()
 

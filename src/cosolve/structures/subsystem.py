@@ -1,7 +1,7 @@
 """The subsystem: a structure, a time integrator, and ports where forces or motion go in and motion or forces come out.
 
-It crosses a macro step with one step of its integrator (or `substeps` of them) and gives the exact derivative of its
-outputs, and of its states, by its inputs. Capabilities for interface-Jacobian methods beyond the contract:
+It advances over a macro step with one step of its integrator (or `substeps` of them) and gives the exact derivative of
+its outputs, and of its states, by its inputs. Capabilities for interface-Jacobian methods beyond the contract:
 `state_jacobian` and `resolve` (Sicklinger (2014), 4.3).
 """
 
@@ -20,7 +20,7 @@ from cosolve.errors import SetupError, SubsystemError
 from cosolve.signal.polynomial import InputSignal, horner
 from cosolve.structures.balance import ForceBalance, LoadLevel, StepRecord
 from cosolve.structures.integrators import Past, StructureIntegrator, structure_integrator
-from cosolve.structures.ports import At, force_matrix, free_outputs, measured, prescribed
+from cosolve.structures.ports import DofPort, force_matrix, free_outputs, measured, prescribed
 from cosolve.structures.settings import past_values, refuse_bad_settings, refuse_unfit_integrator, vector
 from cosolve.structures.structure import Structure
 from cosolve.subsystem.base import Subsystem
@@ -34,48 +34,90 @@ _LARGEST_JACOBIAN = 125_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
-    """The last crossing of a macro step, substep by substep."""
+class Trial:
+    """The last subsystem step of a macro step, substep by substep."""
 
     start: Past
     H: float
     coefficients: Matrix
-    crossings: tuple[StepRecord, ...]
+    records: tuple[StepRecord, ...]
 
 
 class SecondOrder(Subsystem):
-    """A structure `M q'' + D q' + p(q) = f(t) + B u` crossed with one step of `integrator` per macro step.
+    """A structure with its time integration rule as a subsystem.
 
-    `integrator` is a `StructureIntegrator` or its name. `inputs` and `outputs` are lists of `At`. `q0`, `v0` are the
-    initial motion (zero by default), `a0` the initial acceleration (from the balance with inputs `u0` by default),
-    `before = (h, q, v)` the values a step of length `h` before the start (for BDF2).
+    Parameters
+    ----------
+    structure : Structure
+        The equations.
+    integrator : StructureIntegrator or str
+        The rule, or its name.
+    inputs : sequence of DofPort
+        Forces and prescribed motions.
+    outputs : sequence of DofPort
+        Measured motions and reactions.
+    q0 : array_like or None, default None
+        Initial displacements. None: zero.
+    v0 : array_like or None, default None
+        Initial velocities. None: zero.
+    a0 : array_like or None, default None
+        Initial accelerations. None: from the balance of forces with the inputs `u0`.
+    u0 : array_like or None, default None
+        Inputs at the start. None: zero.
+    before : tuple of (float, array_like, array_like) or None, default None
+        Step length, displacements and velocities one step before the start, for "bdf2".
+    load : {"interpolated", "end"}, default "interpolated"
+        How an input acts in rules that balance forces inside the step: as `(1 - alpha_f) u(t1) + alpha_f u(t0)`, or
+        with its end value.
+    restart : {"kept", "balanced"}, default "kept"
+        Acceleration at the start of a macro step: that of the end of the last one, or from the balance with the inputs
+        there, for inputs that jump at macro points.
+    substeps : int, default 1
+        Number of equal steps of the rule per macro step.
+    tol : float, default 1e-12
+        Residual force at which the Newton iteration of nonlinear structures ends.
+    max_iterations : int, default 25
+        Largest number of its iterations.
+    warm_start : bool, default False
+        Start it from the last solution of the same macro step. Fewer iterations, but results depend on the interface
+        iteration within `tol`.
 
-    `load` says how an input acts in integrators that balance forces inside the step: `"interpolated"` as `(1 - alpha_f)
-    u(t1) + alpha_f u(t0)`, which keeps the order when integrators differ, or with its `"end"` value. `restart` says
-    where the acceleration at the beginning of a macro step comes from: `"kept"` from the end of the last one, or
-    `"balanced"` anew with the input there, which suits inputs that jump at macro points. The local Newton iteration
-    stops at the residual force `tol`; with `warm_start` it begins at the last trial of the same step (fewer iterations,
-    results then depend on the iteration's path within `tol`).
+    Attributes
+    ----------
+    local_iterations : int
+        Number of linear solves of the run.
+    internal_residual : float
+        Residual force after the last step.
 
-    `local_iterations` counts the linear solves of a run, `factorisations` those of the object's life (one per step size
-    for linear structures); `internal_residual` is the residual force left by the last crossing.
+    Notes
+    -----
+    Equations::
 
+        M q'' + D q' + p(q) = f(t) + B u
+
+    References
+    ----------
+    .. [1] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, 3.1.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> mass = cs.SecondOrder(cs.Structure([2.0], K=[[8.0]]), "backward-euler", q0=[1.0],
-    ...                       inputs=[cs.At("f", 0, "force")], outputs=[cs.At("x", 0)])
+    >>> mass = cs.structures.SecondOrder(cs.structures.Structure([2.0], K=[[8.0]]), "backward-euler", q0=[1.0],
+    ...                       inputs=[cs.structures.DofPort("f", 0, "force")], outputs=[cs.structures.DofPort("x", 0)])
     >>> sorted(cs.capabilities(mass))
-    ['approximate crossing', 'jacobian', 'rollback', 'state']
+    ['approximate step', 'jacobian', 'rollback', 'state']
     """
 
-    stops_inside = False  # its integrators count in macro steps
+    variable_step = False  # its integrators count in macro steps
 
     def __init__(
         self,
         structure: Structure,
         integrator: StructureIntegrator | str,
         *,
-        inputs: Sequence[At],
-        outputs: Sequence[At],
+        inputs: Sequence[DofPort],
+        outputs: Sequence[DofPort],
         q0: npt.ArrayLike | None = None,
         v0: npt.ArrayLike | None = None,
         a0: npt.ArrayLike | None = None,
@@ -111,15 +153,15 @@ class SecondOrder(Subsystem):
         self._state_dofs = np.setdiff1d(np.arange(n), fixed.massless)
         refuse_unfit_integrator(structure, integrator, fixed, self.balance.M)
         self._past = self._first
-        self._trial: _Trial | None = None
-        self._sensitivity: tuple[_Trial | None, Past] | None = None
+        self._trial: Trial | None = None
+        self._sensitivity: tuple[Trial | None, Past] | None = None
         self._cached: OrderedDict[tuple[Any, ...], Past] = OrderedDict()
         self.local_iterations = 0
         self.internal_residual = 0.0
 
     @property
     def factorisations(self) -> int:
-        """How many matrices of a step were factorised."""
+        """Number of matrices that were factorised since the object was made."""
         return self.balance.factorisations
 
     # -- the contract ------------------------------------------------------------------------------------
@@ -145,17 +187,17 @@ class SecondOrder(Subsystem):
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
         balance, past, guess = self.balance, self._past, self._warm_guess(u)
         u_now = u.coefficients[0]
-        h, crossings = u.H / self.substeps, []
+        h, records = u.H / self.substeps, []
         begin = self._begin(past, t0, h, u_now)
         for k in range(self.substeps):
             last = k + 1 == self.substeps
             t_now, t_next = t0 + k * h, t1 if last else t0 + (k + 1) * h
             u_next = u.end if last else u(t_next)
-            crossing = balance.step(begin, self.integrator, h, (t_now, t_next), (u_now, u_next), guess=guess)
-            self.local_iterations += crossing.solves
-            crossings.append(crossing)
-            begin, u_now = crossing.end, u_next
-        return self._settle(_Trial(past, u.H, u.coefficients.copy(), tuple(crossings)))
+            record = balance.step(begin, self.integrator, h, (t_now, t_next), (u_now, u_next), guess=guess)
+            self.local_iterations += record.solves
+            records.append(record)
+            begin, u_now = record.end, u_next
+        return self._settle(past, u, *records)
 
     def save(self) -> Past:
         return self._past
@@ -193,9 +235,15 @@ class SecondOrder(Subsystem):
     # -- for enhanced interface-Jacobian methods -----------------------------------------------------------
 
     def state_jacobian(self) -> tuple[Matrix, Matrix, Matrix]:
-        """`dq/du`, `dv/du`, `da/du` at the end of the step, a by-product of the last `jacobian`."""
+        """Return the derivatives of the motion at the end of the step, a by-product of the last `jacobian`.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray, ndarray)
+            `dq/du`, `dv/du` and `da/du`.
+        """
         if self._sensitivity is None:
-            raise SubsystemError("state_jacobian: ask for the jacobian of a crossed step first")
+            raise SubsystemError("state_jacobian: ask for the jacobian of a completed step first")
         S = self._sensitivity[1]
         return np.asarray(S.q), np.asarray(S.v), np.asarray(S.a)
 
@@ -209,25 +257,43 @@ class SecondOrder(Subsystem):
         newton_steps: int = 1,
         output_equation: bool = False,
     ) -> Vector:
-        """Cross the step approximately, beginning at its last crossing; outputs at its end (Sicklinger (2014), 4.3).
+        """Advance approximately, starting from the last solution of the same step.
 
-        The end of the last crossing is shifted by `da/du` times the change of the input's end value (`predict`, once a
-        `jacobian` was asked for), then improved by `newton_steps` local Newton corrections. The first crossing of
-        a step has nothing to begin at and just takes the corrections. `internal_residual` says how much residual force
-        is left, which belongs into the convergence check of the caller ("enhanced+"). With `output_equation` the
-        prediction stays for the inner states and only the equations of the output degrees of freedom are solved: the
-        enhanced method as printed, which converges to a wrong solution where the structure is nonlinear.
+        Parameters
+        ----------
+        t0, t1 : float
+            Start and end of the step in seconds.
+        u : InputSignal
+            The inputs.
+        predict : bool, default True
+            Shift the last solution by `da/du` times the change of the inputs first, if a `jacobian` is known.
+        newton_steps : int, default 1
+            Number of Newton corrections.
+        output_equation : bool, default False
+            Keep the inner degrees of freedom and solve only for those that are outputs. As printed in [1]_; it
+            converges to a wrong solution if the structure is nonlinear.
+
+        Returns
+        -------
+        ndarray
+            Outputs at `t1`. `internal_residual` holds the remaining residual force.
+
+        References
+        ----------
+        .. [1] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals,
+           dissertation, Technical University of Munich, 2014, 4.3.
         """
         if self.substeps != 1:
             raise SubsystemError(f"resolve: it needs one substep per macro step, not {self.substeps}")
         past, trial, guess = self._past, self._trial, None
         if trial is not None and trial.start is past and trial.H == u.H:
-            guess = trial.crossings[-1].end.a
-            if predict and self._sensitivity is not None and self._sensitivity[0] is trial:
+            guess = trial.records[-1].end.a
+            known = None if self._sensitivity is None else self._sensitivity[0]
+            if predict and self._sensitivity is not None and known is not None and known.start is past:
                 guess = guess + self._sensitivity[1].a @ (u.end - trial.coefficients.sum(axis=0))
         elif output_equation:
-            raise SubsystemError("resolve: the output equation alone needs a crossing to begin at; advance first")
-        crossing = self.balance.step(
+            raise SubsystemError("resolve: the output equation alone needs a subsystem step to begin at; advance first")
+        record = self.balance.step(
             self._begin(past, t0, u.H, u.coefficients[0]),
             self.integrator,
             u.H,
@@ -237,8 +303,8 @@ class SecondOrder(Subsystem):
             newton_steps=None if output_equation else newton_steps,
             rows=self._output_dofs if output_equation else None,
         )
-        self.local_iterations += crossing.solves
-        return self._settle(_Trial(past, u.H, u.coefficients.copy(), (crossing,)))
+        self.local_iterations += record.solves
+        return self._settle(past, u, record)
 
     # -- inside --------------------------------------------------------------------------------------------
 
@@ -252,17 +318,17 @@ class SecondOrder(Subsystem):
         load = self.structure.load(t0) + self.balance.B @ u0
         return self.balance.balanced(past, self.structure.internal_force(past.q), load)
 
-    def _settle(self, trial: _Trial) -> Vector:
-        """The step is crossed: stand at its end."""
-        self._trial, self._past = trial, trial.crossings[-1].end
-        self.internal_residual = max(crossing.residual for crossing in trial.crossings)
+    def _settle(self, past: Past, u: InputSignal, *records: StepRecord) -> Vector:
+        """The step from `past` is advanced, in one record for each internal step: stand at its end."""
+        self._trial, self._past = Trial(past, u.H, u.coefficients.copy(), records), records[-1].end
+        self.internal_residual = max(record.residual for record in records)
         return self._outputs(self._past)
 
     def _warm_guess(self, u: InputSignal) -> Vector | None:
         trial = self._trial
         if not self.warm_start or trial is None or trial.start is not self._past or trial.H != u.H or self.substeps > 1:
             return None
-        return np.asarray(trial.crossings[-1].end.a)
+        return np.asarray(trial.records[-1].end.a)
 
     def _sensitivities(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Past:
         """Derivative of the end state by the size of an input perturbation shaped as `weight`, one column per input."""
@@ -283,17 +349,17 @@ class SecondOrder(Subsystem):
                 self._cached.popitem(last=False)
         return S
 
-    def _linearised(self, trial: _Trial, weight: Vector) -> Past:
+    def _linearised(self, trial: Trial, weight: Vector) -> Past:
         """The sensitivity equation, substep by substep (Sicklinger (2014), 4.5)."""
         balance, n, width = self.balance, self.structure.n, len(self.u0)
         zero, columns = np.zeros((n, width)), np.eye(width)
         now = columns * weight[0]
         S = balance.enter(Past(zero, zero, zero, zero, zero, np.zeros((len(balance.fixed.dofs), width))), now)
         if self.restart == "balanced":
-            S = balance.balanced(S, self.structure.tangent(trial.crossings[0].past.q) @ S.q, balance.B @ now)
-        for k, crossing in enumerate(trial.crossings, 1):
+            S = balance.balanced(S, self.structure.tangent(trial.records[0].past.q) @ S.q, balance.B @ now)
+        for k, record in enumerate(trial.records, 1):
             following = columns * (weight.sum() if k == self.substeps else horner(weight, k / self.substeps))
-            S = balance.linearised_step(crossing, S, (now, following))
+            S = balance.linearised_step(record, S, (now, following))
             now = following
         return S
 

@@ -16,19 +16,46 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from cosolve.basics.checks import positive, whole
-from cosolve.errors import SetupError, SubsystemError
+from cosolve.basics.checks import not_negative, positive, whole
+from cosolve.errors import SubsystemError
 
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of `elements` equal elements from node 0 to node `elements`; node 0 is clamped where `clamped`.
+    """A bar of equal two-node elements along one axis.
 
-    The degrees of freedom are the displacements of the nodes that are not clamped, so the last one belongs to the far
-    end. Lengths in m, forces in N, or any consistent set.
+    The degrees of freedom are the displacements of the nodes that are not clamped; the last one belongs to the far end.
+    Units: N and m, or any consistent set.
 
+    Parameters
+    ----------
+    elements : int
+        Number of elements.
+    length : float
+        Length of the bar.
+    E : float
+        Young's modulus.
+    rho : float
+        Density.
+    area : float, default 1.0
+        Cross-section.
+    clamped : bool, default True
+        Clamp node 0.
+
+    Notes
+    -----
+    With the initial element length `L_e` and the current one `l` an element stores `A E L_e ln(l / L_e)^2 / 2` (Hencky
+    strain). Masses are lumped at the nodes.
+
+    References
+    ----------
+    .. [1] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, Eqs. 4.88 to 4.92.
+
+    Examples
+    --------
     >>> bar = Bar(elements=2, length=1.0, E=10.0, rho=3.0)
     >>> bar.mass()
     array([1.5 , 0.75])
@@ -50,8 +77,7 @@ class Bar:
         whole("Bar", "elements", self.elements)
         for name in ("length", "E", "area"):
             positive("Bar", name, getattr(self, name))
-        if not self.rho >= 0:
-            raise SetupError(f"Bar: rho must not be negative, not {self.rho!r}")
+        not_negative("Bar", "rho", self.rho)
 
     @property
     def n(self) -> int:
@@ -60,33 +86,79 @@ class Bar:
 
     @property
     def element_length(self) -> float:
-        """`L_e`."""
+        """Length of an element at rest."""
         return self.length / self.elements
 
     def mass(self) -> Array:
-        """Lumped nodal masses, `rho A L_e / 2` from each element at the node."""
+        """Compute the lumped nodal masses, `rho A L_e / 2` from each element at the node.
+
+        Returns
+        -------
+        ndarray
+            One per degree of freedom.
+        """
         share = 0.5 * self.rho * self.area * self.element_length
         masses = np.full(self.elements + 1, 2.0 * share)
         masses[[0, -1]] = share
         return masses[1:] if self.clamped else masses
 
     def internal_force(self, u: npt.ArrayLike) -> Array:
-        """`p(u)` with Hencky strain (Eq. 4.90)."""
+        """Compute the internal force with Hencky strain.
+
+        Parameters
+        ----------
+        u : array_like
+            Displacements.
+
+        Returns
+        -------
+        ndarray
+            One force per degree of freedom.
+        """
         L, now = self.element_length, self._lengths(u)
         return self._nodal(self.area * self.E * L * np.log(now / L) / now)
 
     def tangent(self, u: npt.ArrayLike) -> Any:
-        """`dp/du` (Eq. 4.91): a dense array up to 100 degrees of freedom, a sparse one beyond."""
+        """Compute the derivative of the internal force.
+
+        Parameters
+        ----------
+        u : array_like
+            Displacements.
+
+        Returns
+        -------
+        ndarray or csr_array
+            Dense up to 100 degrees of freedom, sparse beyond.
+        """
         L, now = self.element_length, self._lengths(u)
         return self._assemble(self.area * self.E * L * (1.0 - np.log(now / L)) / now**2)
 
     def stiffness(self) -> Any:
-        """Constant stiffness matrix of small displacements."""
+        """Compute the constant stiffness matrix of small displacements.
+
+        Returns
+        -------
+        ndarray or csr_array
+            Dense up to 100 degrees of freedom, sparse beyond.
+        """
         return self._assemble(np.full(self.elements, self.area * self.E / self.element_length))
 
     def energy(self, u: npt.ArrayLike) -> float:
-        """Stored energy with Hencky strain.
+        """Compute the stored energy with Hencky strain.
 
+        Parameters
+        ----------
+        u : array_like
+            Displacements.
+
+        Returns
+        -------
+        float
+            The energy.
+
+        Examples
+        --------
         >>> Bar(1, 1.0, 8.0, 1.0).energy([0.0])
         0.0
         """

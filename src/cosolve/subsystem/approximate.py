@@ -22,16 +22,31 @@ Formula = Callable[[Vector, Vector, float, float], Any]
 
 
 class ApproximateJacobian(Subsystem):
-    """A subsystem whose output Jacobian over the macro step comes from `formula`; all else is its own.
+    """A subsystem whose output Jacobian over a macro step is given by a formula.
 
-    `formula(x, u, by_velocity, by_position)` returns `d outputs / d inputs`, one row per output. `x` is the state at
-    the start of the step, `u` the inputs at its end. `by_velocity` is the integral of the perturbation over the step,
-    the response of `v' = u`; `by_position` the integral of that, the response of `x'' = u`; the perturbation itself
-    ends at 1. For degree 0 they are `H` and `H**2 / 2`, for higher degrees the weights of docs/theory.md are in them.
+    Parameters
+    ----------
+    subsystem : Subsystem
+        The subsystem; it needs `get_state` and `set_state`. All else is its own.
+    formula : callable
+        `formula(x, u, by_velocity, by_position)` returns `d outputs / d inputs`, one row per output. `x` is the state
+        at the start of the step, `u` the inputs at its end. `by_velocity` is the integral of the input change over the
+        step, the response of `v' = u`; `by_position` the integral of that, the response of `x'' = u`.
 
-    Stability may be lost: the correction is only as good as the formula. Compare radii with
-    `cosolve.spectral_radius(system, method, H)` against those of `SemiImplicit(jacobian="difference")`.
+    Notes
+    -----
+    The change of the input ends at 1. For degree 0 the integrals are `H` and `H**2 / 2`. A body of mass m that is
+    loaded moves, for a short step, as if nothing else acted on it; the formula is good while `c H**2 / m` and `d H / m`
+    are far below 1. Beyond that stability may be lost: compare `cs.analysis.spectral_radius` with that of
+    `SemiImplicit(jacobian="difference")`.
 
+    References
+    ----------
+    .. [1] D. Lu, Semi-implizite Co-Simulationsverfahren, dissertation, Technical University of Darmstadt, 2015,
+       Appendix B.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> mass = cs.Linear([[0, 1], [-9, -3]], [[0], [1]], [[1, 0], [0, 1]], x0=[1, 0], inputs=["f"], outputs=["x", "v"])
     >>> free = cs.ApproximateJacobian(mass, lambda x, u, by_velocity, by_position: [[by_position], [by_velocity]])
@@ -54,8 +69,10 @@ class ApproximateJacobian(Subsystem):
             )
         self.subsystem, self.formula = subsystem, formula
         self.inputs, self.outputs = subsystem.inputs, subsystem.outputs
+        self.known_variables, self.given_values = subsystem.known_variables, subsystem.given_values
+        self.model_file = subsystem.model_file
         self.overshoots, self.concurrent = subsystem.overshoots, subsystem.concurrent
-        self.stops_inside, self.driven_as = subsystem.stops_inside, subsystem.driven_as
+        self.variable_step, self.input_form = subsystem.variable_step, subsystem.input_form
 
     @property
     def noise(self) -> float:  # type: ignore[override]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import finite_matrix, initial_state, refuse_no_function
+from cosolve.basics.scale import state_tolerance
 from cosolve.basics.wording import counted
 from cosolve.integrator.bdf import integrate_bdf
 from cosolve.integrator.bdf_control import BdfControl
@@ -19,11 +20,39 @@ from cosolve.subsystem.port import PortLike
 
 
 class Dae(Subsystem):
-    """`E x' = rhs(t, x, u)`, `y = output(t, x, u)` with a constant matrix `E` that may be singular (index 1).
+    """Differential-algebraic equations of index 1.
 
-    The initial state must satisfy the algebraic equations. Every macro step starts the integrator anew with order 1;
-    inside `DynamicStatic` it keeps its order.
+    Parameters
+    ----------
+    rhs : callable
+        `rhs(t, x, u)` returns one number per state.
+    output : callable
+        `output(t, x, u)` returns the outputs.
+    E : array_like
+        Constant mass matrix, shape (n, n); may be singular.
+    x0 : array_like
+        Initial state, length n. It must satisfy the algebraic equations.
+    inputs : sequence of str, (str, int) or Port
+        Input ports.
+    outputs : sequence of str, (str, int) or Port
+        Output ports.
+    rtol : float, default 1e-8
+        Relative tolerance of the integrator.
+    atol : float or None, default None
+        Absolute tolerance in the units of the states. None is 1e-10 of the smallest start value other than 0 (which
+        counts as at least 1/8192 of the largest), or 1e-10 where all are 0.
 
+    Notes
+    -----
+    Equations::
+
+        E x' = rhs(t, x, u),      y = output(t, x, u)
+
+    Integrated by BDF. Every macro step starts the integrator anew with order 1; inside `DynamicStatic` it keeps its
+    order.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> divider = Dae(lambda t, x, u: [x[1] - x[0], u[0] - 2 * x[1]], lambda t, x, u: x, E=[[1, 0], [0, 0]],
     ...               x0=[0.0, 0.5], inputs=["u"], outputs=["state", "algebraic"])
@@ -41,7 +70,7 @@ class Dae(Subsystem):
         inputs: Sequence[PortLike],
         outputs: Sequence[PortLike],
         rtol: float = 1e-8,
-        atol: float = 1e-10,
+        atol: float | None = None,
     ) -> None:
         refuse_no_function("Dae", "(t, x, u)", rhs=rhs, output=output)
         self.rhs, self.output_function = rhs, output
@@ -49,7 +78,7 @@ class Dae(Subsystem):
         self.x0 = self.x = initial_state("Dae", x0)
         n = len(self.x0)
         self.E = finite_matrix("Dae", "E", E, (n, n), f" for {counted(n, 'state')}")
-        self.control = BdfControl(rtol=rtol, atol=atol)
+        self.control = BdfControl(rtol=rtol, atol=state_tolerance(atol, self.x0))
         self.noise = rtol
 
     def start(self, t0: float) -> Any:

@@ -45,7 +45,7 @@ class HeldInputs(Subsystem):
     ['rate']
     """
 
-    stops_inside = False  # inputs are held over whole macro steps
+    variable_step = False  # inputs are held over whole macro steps
 
     def __init__(self, inner: Subsystem, held: Mapping[str, npt.ArrayLike]) -> None:
         self.inner = inner
@@ -75,7 +75,7 @@ class HeldInputs(Subsystem):
 
     @property
     def noise(self) -> float:  # type: ignore[override]
-        """Relative accuracy of one crossing."""
+        """Relative accuracy of the outputs of a step."""
         return self.inner.noise
 
     def start(self, t0: float) -> Any:
@@ -83,13 +83,13 @@ class HeldInputs(Subsystem):
         return self.inner.start(t0)
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
-        return self._cross(self.inner.advance, t0, t1, u)
+        return self._advance(self.inner.advance, t0, t1, u)
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
-        return self._cross(self.inner.replay, t0, t1, u)
+        return self._advance(self.inner.replay, t0, t1, u)
 
-    def _cross(self, cross: Any, t0: float, t1: float, u: InputSignal) -> Any:
-        y = cross(t0, t1, _Held(u, self._columns, self._now))
+    def _advance(self, advance: Any, t0: float, t1: float, u: InputSignal) -> Any:
+        y = advance(t0, t1, _Held(u, self._columns, self._now))
         self._now = u.end[self._columns]  # what the next step begins with
         return y
 

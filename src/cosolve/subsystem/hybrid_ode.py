@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import initial_state, refuse_no_function, whole
+from cosolve.basics.scale import state_tolerance
 from cosolve.errors import SubsystemError
 from cosolve.integrator.event_search import left
 from cosolve.integrator.inner_steps import NativeSteps, SciPySteps, make_steps
@@ -30,16 +31,56 @@ from cosolve.subsystem.signatures import refuse_wrong_arguments
 
 
 class HybridOde(Subsystem):
-    """`x' = rhs(t, x, u)`, `y = output(t, x, u)`, and an event wherever one of `indicators(t, x, u)` changes its sign.
+    """Ordinary differential equations with events: contacts, switches, diodes, stick and slip.
 
-    `jump(t, x, u, changed)` returns the states after an event; `changed` holds -1 for every indicator that has fallen
-    to zero, +1 for every one that has risen above it, and 0 for the others. A jump that makes other indicators change
-    is followed by theirs, at the same time. Without `jump` the integrator begins anew at events, and that is all: for
-    right-hand sides with kinks.
+    An event is a change of sign of an indicator. It is located to rounding; the integrator stops there and starts anew,
+    and states may jump.
 
-    The integrators are those of `Ode` but for `"rodas4"` and `"cvode"`. More than `max_events` events in one macro step
-    end the run (chattering), and so do events that accumulate (a ball that comes to rest by ever smaller bounces).
+    Parameters
+    ----------
+    rhs : callable
+        `rhs(t, x, u)` returns `x'`.
+    output : callable
+        `output(t, x, u)` returns the outputs. At the time of an event they are those after it.
+    x0 : array_like
+        Initial state. Discrete modes are states with a zero derivative that jump.
+    inputs : sequence of str, (str, int) or Port
+        Input ports.
+    outputs : sequence of str, (str, int) or Port
+        Output ports.
+    indicators : callable
+        `indicators(t, x, u)` returns the event indicators.
+    jump : callable or None, default None
+        `jump(t, x, u, changed)` returns the state after an event. `changed` holds -1 for every indicator that has
+        fallen to zero, +1 for every one that has risen above it, else 0. It is called again if the jump makes other
+        indicators change. None only restarts the integrator.
+    integrator : str, default "auto"
+        As for `Ode`, but without "rodas4" and "cvode".
+    rtol : float, default 1e-8
+        Relative tolerance of the integrator.
+    atol : float or None, default None
+        Absolute tolerance in the units of the states. None is 1e-10 of the smallest start value other than 0 (which
+        counts as at least 1/8192 of the largest), or 1e-10 where all are 0.
+    internal_step : float or None, default None
+        Step of the integrators with fixed steps in seconds.
+    max_events : int, default 1000
+        Largest number of events in one macro step; more end the run (chattering).
 
+    Raises
+    ------
+    SubsystemError
+        During a run, if events accumulate.
+
+    Notes
+    -----
+    Equations::
+
+        x' = rhs(t, x, u),      y = output(t, x, u)
+
+    With `simulate(stop_at_events=True)` the macro step ends at the event, so that other subsystems see it at once.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> ball = cs.HybridOde(
     ...     lambda t, x, u: [x[1], -9.81], lambda t, x, u: x[0], x0=[1.0, 0.0], inputs=[], outputs=["height"],
@@ -67,7 +108,7 @@ class HybridOde(Subsystem):
         jump: Callable[[float, Vector, Vector, Vector], Any] | None = None,
         integrator: str = "auto",
         rtol: float = 1e-8,
-        atol: float = 1e-10,
+        atol: float | None = None,
         internal_step: float | None = None,
         max_events: int = 1000,
     ) -> None:
@@ -80,6 +121,7 @@ class HybridOde(Subsystem):
         self.inputs, self.outputs = inputs, outputs
         self.output_function = output
         self.x0 = initial_state("HybridOde", x0)
+        atol = state_tolerance(atol, self.x0)
         self._made_of = (rhs, indicators, jump, integrator, rtol, atol, internal_step)
         self._model = _Model(rhs, indicators, jump, self.x0)
         steps = make_steps("HybridOde", integrator, rtol, atol, internal_step)
@@ -93,12 +135,12 @@ class HybridOde(Subsystem):
 
     @property
     def noise(self) -> float:  # type: ignore[override]
-        """Relative accuracy of one crossing."""
+        """Relative accuracy of the outputs of a step."""
         return float(self._path.steps.noise)
 
     @property
     def events(self) -> int:
-        """How many events there were since the start of the run."""
+        """Number of events since the start of the run."""
         return self._path.events
 
     # -- the contract ----------------------------------------------------------------------------------------
@@ -113,14 +155,14 @@ class HybridOde(Subsystem):
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Any:
         self._begin(t0, u)
-        self._path.cross(t1, u)
+        self._path.advance(t1, u)
         return self.output(t1, u.end)
 
     def advance_to_event(self, t0: float, t1: float, u: InputSignal) -> tuple[float, Any, bool]:
         """To the first event, or to `t1`."""
         self._stops = True
         self._begin(t0, u)
-        self._path.cross_to_event(t1, u)
+        self._path.advance_to_event(t1, u)
         t = self._path.t
         return t, self.output(t, u.end if t == t1 else u(t)), self._path.pending
 
@@ -166,13 +208,16 @@ class HybridOde(Subsystem):
         self._begun = False
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
-        """On the internal steps of the last crossing; where events cut it, with step control."""
+        """On the internal steps of the last subsystem step; where events cut it, with step control."""
         path, grid = self._path, self._path.grid
         if grid is None or not isinstance(path.steps, NativeSteps):
             return self.advance_to_event(t0, t1, u)[1] if self._stops else self.advance(t0, t1, u)
         self._begin(t0, u)
-        path.x = path.steps.repeat(self._model.slope, t0, grid, path.x, u)
-        path.t = t1
+        x = path.steps.repeat(self._model.slope, t0, grid, path.x, u)
+        if np.isfinite(x).all():
+            path.t, path.x = t1, x
+        else:  # at rest, with a motion far faster than the step
+            path.advance(t1, u)
         return self.output(t1, u.end)
 
     def _step(self, t0: float, t_max: float, u: InputSignal) -> tuple[float, Any]:
@@ -193,7 +238,7 @@ class _Model:
     ) -> None:
         self._rhs, self._indicators, self._jump = rhs, indicators, jump
         if is_compiled(rhs):  # steps are compiled then, too
-            self.slope = rhs  # type: ignore[method-assign]
+            self.slope = rhs
         self.n_states, self.n_indicators = x0.size, 0
         self.set_point(0.0, x0, np.zeros(0))
         self._changed = self._domains = np.zeros(0)

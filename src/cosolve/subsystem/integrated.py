@@ -22,14 +22,24 @@ _PASSED = ("rollback", "serialised state", "output", "initialisation", "state")
 
 
 class IntegratedInputs(Subsystem):
-    """`inner`, some inputs of which follow another one, their rate: `rates` maps these inputs to their rates.
+    """A subsystem some inputs of which are integrated from their rates inside a macro step.
 
-    Inside a macro step such an input begins with its value there and goes on as the integral of its rate, one degree
-    higher than the other signals: with degree 0 a position moves on with its velocity instead of being held (Hermite
-    extrapolation). Position and velocity agree at every instant, and a run that begins in full motion needs no past for
-    the position. For `Jacobi`, and for the others from degree 1 on: with degree 0 they hold inputs at values of the end
-    of the step, from which nothing can go on.
+    Parameters
+    ----------
+    inner : Subsystem
+        The subsystem.
+    rates : mapping of str to str
+        Inputs and the inputs that are their rates, as in `{"s": "v"}`.
 
+    Notes
+    -----
+    Inside a macro step such an input starts with its value there and continues as the integral of its rate, one degree
+    higher than the other signals (Hermite extrapolation): with degree 0 a position moves on with its velocity. Position
+    and velocity agree at every time, and a run needs no past of the position. For `Jacobi`, and for the other methods
+    from degree 1 on: with degree 0 they hold inputs at values of the end of the step.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> lag = cs.Ode(lambda t, x, u: u[:1] - x, lambda t, x, u: x, x0=[0.0], inputs=["s", "v"], outputs=["x"])
     >>> def error(follower):
@@ -48,7 +58,7 @@ class IntegratedInputs(Subsystem):
         self.inner = inner
         self.inputs, self.outputs = inner.inputs, inner.outputs
         self._columns, self._rates = _pairs(Ports(inner.inputs), rates)
-        self.stops_inside, self.overshoots, self.concurrent = inner.stops_inside, inner.overshoots, inner.concurrent
+        self.variable_step, self.overshoots, self.concurrent = inner.variable_step, inner.overshoots, inner.concurrent
         passed = [n for capability in _PASSED if has_capability(inner, capability) for n in CAPABILITIES[capability][0]]
         for name in (*passed, "portable_state", "set_portable_state"):
             setattr(self, name, getattr(inner, name))
@@ -56,12 +66,12 @@ class IntegratedInputs(Subsystem):
             self.replay = self._replay
         if has_capability(inner, "own steps"):
             self.step = self._step
-        if has_capability(inner, "compiled crossing"):
+        if has_capability(inner, "compiled step"):
             self.native = self._native
 
     @property
     def noise(self) -> float:  # type: ignore[override]
-        """Relative accuracy of one crossing."""
+        """Relative accuracy of the outputs of a step."""
         return self.inner.noise
 
     def start(self, t0: float) -> Any:

@@ -30,8 +30,41 @@ _KEPT_STEP_SIZES = 64
 
 
 class Linear(Subsystem):
-    """A linear time-invariant subsystem with exact propagation.
+    """Linear time-invariant state space with exact propagation.
 
+    Parameters
+    ----------
+    A : array_like
+        System matrix, shape (n, n).
+    B : array_like
+        Input matrix, shape (n, p).
+    C : array_like
+        Output matrix, shape (q, n).
+    D : array_like or None, default None
+        Feedthrough matrix, shape (q, p). None is zero.
+    x0 : array_like
+        Initial state, length n.
+    inputs : sequence of str, (str, int) or Port
+        Input ports with p values in all.
+    outputs : sequence of str, (str, int) or Port
+        Output ports with q values in all.
+
+    Raises
+    ------
+    SetupError
+        If shapes do not fit or an entry is not finite.
+
+    Notes
+    -----
+    Equations::
+
+        x' = A x + B u,      y = C x + D u
+
+    For polynomial inputs the step is exact: one matrix exponential per step size and degree, then one matrix product
+    per step.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> mass = cs.Linear([[0, 1], [-4, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["force"], outputs=["x"])
     >>> mass.start(0.0)
@@ -110,7 +143,20 @@ class Linear(Subsystem):
         return linear_native(self, H, degree)
 
     def step_jacobian(self, H: float, weight: Vector) -> Matrix:
-        """`dy/du` over any step of length `H`."""
+        """Compute the derivatives of the outputs with respect to the inputs over a step.
+
+        Parameters
+        ----------
+        H : float
+            Length of the step in seconds.
+        weight : ndarray
+            Coefficients of the change of an input, see `Subsystem.jacobian`.
+
+        Returns
+        -------
+        ndarray
+            Shape (outputs, inputs).
+        """
         response = self._propagator(H, len(weight) - 1)[:, len(self.x) :]
         J: Matrix = self.C @ (weight @ response.reshape(len(self.x), len(weight), -1))
         if self._has_feedthrough:

@@ -1,18 +1,19 @@
-"""Subsystems that can be crossed from compiled code: a machine-code function and the memory it works on.
+"""Subsystems that can be advanced from compiled code: a machine-code function and the memory it works on.
 
-`cross(data, mode, t0, t1, H, n, coefficients, outputs) -> status` crosses a macro step: `data` is the address that
-belongs to the subsystem, `coefficients` the address of `n` rows of input coefficients, `outputs` where the outputs go.
-`mode` 0 advances, `mode` 1 repeats on the internal grid of the last advance (noise-free differences). Status 0 is good;
-anything else, or an exception, makes the readable engine take the step, which finds the words for what is wrong. All
-these functions are called in numba's own convention: `called` makes them, `raising_address` says where they are.
+`advance(data, mode, t0, t1, H, n, coefficients, outputs) -> status` advances over a macro step: `data` is the address
+that belongs to the subsystem, `coefficients` the address of `n` rows of input coefficients, `outputs` where the outputs
+go. `mode` 0 advances, `mode` 1 repeats on the internal grid of the last advance (noise-free differences). Status 0 is
+good; anything else, or an exception, makes the Python engine take the step, which raises the error.
+All these functions are called in numba's own convention: `called` makes them, `raising_address` says where they are.
 
-A subsystem may take its inputs ahead: where there is a `begin`, with the arguments of `cross`, it is called first, and
-`cross` goes on from there. A parallel sweep begins with all subsystems before it goes on with the first.
+A subsystem may take its inputs ahead: where there is a `begin`, with the arguments of `advance`, it is called first,
+and `advance` goes on from there. A parallel sweep begins with all subsystems before it goes on with the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +30,7 @@ def _nothing() -> None:
 
 @dataclass
 class Native:
-    """How compiled code crosses one subsystem.
+    """How compiled code advances one subsystem.
 
     `state` is the memory that a rollback has to copy; where that is not enough (the state of a library object), `save`
     and `restore` are addresses of functions `f(data) -> status`, and `state` is empty (or not, where they cost little
@@ -41,7 +42,7 @@ class Native:
     coefficients begin at `weight` and lie `stride` doubles apart.
     """
 
-    cross: int
+    advance: int
     data: int
     state: Vector = field(default_factory=lambda: np.zeros(0))
     save: int = 0
@@ -51,7 +52,19 @@ class Native:
     enter: Callable[[], None] = _nothing
     leave: Callable[[], None] = _nothing
     jacobian: Callable[[Vector], Matrix] | None = None
-    any_step: bool = False  # True when it crosses steps of any length, not only of the one it was made for
-    hands_back: bool = False  # True when a bad status may mean a step that the readable engine crosses all the same
+    any_step: bool = False  # True when it advances over steps of any length, not only of the one it was made for
+    hands_back: bool = False  # True when a bad status may mean a step that the Python engine advances all the same
+    captures: bool = False  # True when Python code could change what it was made from
+    runs_python: bool = False  # True when its steps call Python
     explain: Callable[[int], None] | None = None  # raises with the words for a bad status
     keep: tuple[Any, ...] = ()  # whatever must stay in memory meanwhile
+
+
+@contextmanager
+def entered(natives: Sequence[Native]) -> Iterator[None]:
+    """All of them are entered inside, and left at the end, also where one of them raises."""
+    with ExitStack() as stack:
+        for native in natives:
+            native.enter()
+            stack.callback(native.leave)
+        yield

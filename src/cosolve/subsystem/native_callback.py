@@ -1,12 +1,10 @@
-"""The crossing of a Python subsystem from compiled code: the loop is machine code, `advance` stays what it is.
+"""The subsystem step of a Python subsystem from compiled code: the loop is machine code, `advance` stays what it is.
 
 The loop leaves the inputs in memory that both see and calls Python by the address of a callback. That hands `advance`
-the same signal as the readable engine does, checks what it returns in the same way, and leaves it beside the inputs.
+the same signal as the Python engine does, checks what it returns in the same way, and leaves it beside the inputs.
 Nothing may be raised through compiled code: an exception is kept and becomes a status, and who is asked to explain that
 raises it.
 """
-
-# mypy: disable-error-code="call-arg, no-untyped-call, no-untyped-def"
 
 from __future__ import annotations
 
@@ -18,7 +16,18 @@ import numpy as np
 
 from cosolve.basics.wording import raised
 from cosolve.errors import CosolveError, EndOfSimulation, SubsystemError
-from cosolve.jit import CROSS, KEEPING, c_call, called, double_at, part, put_double_at, raising_address, types, words_at
+from cosolve.jit import (
+    ADVANCE_CALL,
+    KEEPING,
+    c_call,
+    called,
+    double_at,
+    part,
+    put_double_at,
+    raising_address,
+    types,
+    words_at,
+)
 from cosolve.signal.polynomial import Polynomial
 from cosolve.subsystem.base import Subsystem, has_capability
 from cosolve.subsystem.native import REPLAY, Native
@@ -26,11 +35,11 @@ from cosolve.subsystem.port import Ports
 
 # words: the callback; how many inputs, outputs and rows of coefficients at most; where inputs and outputs lie
 _CALL, _WIDTH, _GIVES, _MOST, _INPUTS, _OUTPUTS = range(6)
-_ENDED = 6  # 1: the subsystem has crossed its last step
+_ENDED = 6  # 1: the subsystem has advanced over its last step
 _LOST = 7  # 1: Python was interrupted before it heard what it was told
 _WORDS = 8
 
-_SAVE, _RESTORE = REPLAY + 1, REPLAY + 2  # beside the modes of a crossing
+_SAVE, _RESTORE = REPLAY + 1, REPLAY + 2  # beside the modes of a subsystem step
 _DONE, _KEPT = 0x5D0E, 0x50FE  # what the callback says; anything else is left of a call in which Ctrl-C was lost
 
 _call = c_call(types.int64(types.int64, types.int64, types.float64, types.float64, types.float64))
@@ -41,7 +50,7 @@ _CLOSE = 1e-9  # of a step: an end of the run that is so close to the end of the
 
 
 @part
-def _told(w, what, n, t0, t1, H):
+def _told(w: list[int], what: int, n: int, t0: float, t1: float, H: float) -> int:
     """Python does it: 0, or 1 where it could not."""
     said = _call(w[_CALL], what, n, t0, t1, H)
     if said != _DONE and said != _KEPT:
@@ -49,14 +58,14 @@ def _told(w, what, n, t0, t1, H):
     return 0 if said == _DONE else 1
 
 
-@called(CROSS)
-def _begin(data, mode, t0, t1, H, n, coefficients, outputs):
-    """Nobody moves any more once the subsystem has ended the run."""
+@called(ADVANCE_CALL)
+def _begin(data: int, mode: int, t0: float, t1: float, H: float, n: int, coefficients: int, outputs: int) -> int:
+    """No subsystem advances after one has ended the run."""
     return words_at(data)[_ENDED]
 
 
-@called(CROSS)
-def _cross(data, mode, t0, t1, H, n, coefficients, outputs):
+@called(ADVANCE_CALL)
+def _advance(data: int, mode: int, t0: float, t1: float, H: float, n: int, coefficients: int, outputs: int) -> int:
     w = words_at(data)
     if n > w[_MOST]:
         return 1
@@ -70,24 +79,24 @@ def _cross(data, mode, t0, t1, H, n, coefficients, outputs):
 
 
 @called(KEEPING)
-def _save(data):
+def _save(data: int) -> int:
     return _told(words_at(data), _SAVE, 0, 0.0, 0.0, 0.0)
 
 
 @called(KEEPING)
-def _restore(data):
+def _restore(data: int) -> int:
     return _told(words_at(data), _RESTORE, 0, 0.0, 0.0, 0.0)
 
 
 class _Callee:
-    """Python's side of the crossing, and what it keeps for later."""
+    """Python's side of the subsystem step, and what it keeps for later."""
 
     def __init__(self, subsystem: Subsystem, degree: int) -> None:
         self.subsystem, self.outputs = subsystem, Ports(subsystem.outputs)
         self.replays = has_capability(subsystem, "replay")
         self.rows, width = degree + 1, Ports(subsystem.inputs).length
         self.given, self.gives = np.zeros((self.rows, width)), np.zeros(self.outputs.length)
-        self.put, self.room = struct.Struct(f"{len(self.gives)}d").pack_into, self.gives.data
+        self.put, self.target = struct.Struct(f"{len(self.gives)}d").pack_into, self.gives.data
         self.words = np.zeros(_WORDS, dtype=np.int64)
         self.words[[_WIDTH, _GIVES, _MOST]] = width, len(self.gives), self.rows
         self.words[[_INPUTS, _OUTPUTS]] = self.given.ctypes.data, self.gives.ctypes.data
@@ -100,7 +109,7 @@ class _Callee:
         self.words[_LOST] = 0
         self.error: BaseException | None = None
         self.state: Any = None
-        self.undone = False  # True when steps are undone that cannot be crossed
+        self.undone = False  # True when steps are undone that cannot be advanced
         self.astray = False  # True when a way back has failed
 
     def answer(self, what: int, n: int, t0: float, t1: float, H: float) -> int:
@@ -108,11 +117,11 @@ class _Callee:
         subsystem = self.subsystem
         try:
             if what <= REPLAY:
-                cross = subsystem.replay if what and self.replays else subsystem.advance
+                advance = subsystem.replay if what and self.replays else subsystem.advance
                 given = (self.given if n == self.rows else self.given[:n]).copy()
-                found = cross(t0, t1, Polynomial(t0, H, given))
+                found = advance(t0, t1, Polynomial(t0, H, given))
                 if type(found) in _LISTS and len(found) == len(self.gives) and {*map(type, found)} == _NUMBERS:
-                    self.put(self.room, 0, *found)  # nothing to be converted or refused
+                    self.put(self.target, 0, *found)  # nothing to be converted or refused
                 else:
                     self.gives[:] = self.outputs.pack(found)
             elif what == _SAVE:
@@ -127,9 +136,9 @@ class _Callee:
         return _DONE
 
     def _last_step(self, end: EndOfSimulation, t1: float, H: float) -> bool:
-        """Whether the run is to end after this step, which is crossed (`EndOfSimulation` says when that is so).
+        """Whether the run is to end after this step, which is advanced (`EndOfSimulation` says when that is so).
 
-        Where steps are undone, the readable engine takes this one.
+        Where steps are undone, the Python engine takes this one.
         """
         early = end.outputs is None or (end.time is not None and end.time < t1 - _CLOSE * H)
         if early or self.undone:
@@ -163,7 +172,7 @@ class _Callee:
 
 
 def callback_native(subsystem: Subsystem, degree: int) -> Native | str:
-    """The crossing of any subsystem, with Python at its end, or why there is none.
+    """The subsystem step of any subsystem, with Python at its end, or why there is none.
 
     >>> import cosolve as cs
     >>> class Tank(cs.Subsystem):
@@ -178,11 +187,12 @@ def callback_native(subsystem: Subsystem, degree: int) -> Native | str:
     True
     """
     if subsystem.noise and not has_capability(subsystem, "replay"):
-        return "its outputs are noisy, which difference quotients of the readable engine allow for; define replay"
+        return "its outputs are noisy, which difference quotients of the Python engine allow for; define replay"
     callee = _Callee(subsystem, degree)
     callback = _Callback(callee.answer)
     callee.words[_CALL] = ctypes.c_void_p.from_buffer(callback).value or 0  # `ctypes.cast` would keep it alive
-    made = Native(raising_address(_cross), callee.words.ctypes.data, begin=raising_address(_begin), any_step=True)
+    made = Native(raising_address(_advance), callee.words.ctypes.data, begin=raising_address(_begin), any_step=True)
+    made.runs_python = True
     made.enter, made.leave, made.explain, made.keep = callee.enter, callee.leave, callee.explain, (callee, callback)
     if has_capability(subsystem, "rollback"):
         made.save, made.restore = raising_address(_save), raising_address(_restore)

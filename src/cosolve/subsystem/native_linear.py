@@ -1,10 +1,9 @@
-"""The compiled crossing of a linear subsystem: one product, added up in the order of `products.product`.
+"""The compiled step of a linear subsystem: one product, added up in the order of `products.product`.
 
-The propagator belongs to one step length. At another one the crossing asks Python for it, by the address of a callback,
-so that both engines use the very same matrix: steps of changing length cost a matrix exponential in either of them.
+The propagator belongs to one step length. At another one the subsystem step asks Python for it, by the address of a
+callback, so that both engines use the very same matrix: steps of changing length cost a matrix exponential in either of
+them.
 """
-
-# mypy: disable-error-code="call-arg, no-untyped-def, no-untyped-call"
 
 from __future__ import annotations
 
@@ -14,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.basics.products import IN_ORDER
-from cosolve.jit import CROSS, call_one, called, double_at, part, put_double_at, raising_address, short_loop, word_at
+from cosolve.jit import (
+    ADVANCE_CALL,
+    call_one,
+    called,
+    double_at,
+    part,
+    put_double_at,
+    raising_address,
+    short_loop,
+    word_at,
+)
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:
@@ -27,7 +36,7 @@ _DONE = 0x5D0E  # anything else is what is left of a call in which Ctrl-C was lo
 
 
 @part
-def _product(row, x, n):
+def _product(row: int, x: int, n: int) -> float:
     """Of a row with the state, added up in order."""
     total = double_at(row, 0) * double_at(x, 0)
     for j in range(1, n):
@@ -36,8 +45,8 @@ def _product(row, x, n):
     return total
 
 
-@called(CROSS)
-def _cross(w, mode, t0, t1, H, n, c, outputs):
+@called(ADVANCE_CALL)
+def _advance(w: int, mode: int, t0: float, t1: float, H: float, n: int, c: int, outputs: int) -> int:
     if H != double_at(w, _LENGTH):
         put_double_at(w, _LENGTH, H)
         if call_one(word_at(w, _CALLBACK), w) != _DONE:
@@ -75,7 +84,7 @@ def _cross(w, mode, t0, t1, H, n, c, outputs):
 
 
 def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
-    """The crossing of `linear` with steps `H` and inputs of that degree, or why there is none."""
+    """The subsystem step of `linear` with steps `H` and inputs of that degree, or why there is none."""
     P = linear._propagator(H, degree)
     if P.shape[1] > IN_ORDER or P.size > 1 << 16:
         return f"it has {P.shape[1]} columns to add up (at most {IN_ORDER} are added in a fixed order)"
@@ -85,13 +94,13 @@ def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
     data = np.concatenate([np.zeros(_HEAD + 2 * nx), P.ravel(), linear.C.ravel(), linear.D.ravel()])
     data.view(np.int64)[: _THROUGH + 1], data[_LENGTH] = (nx, nu, ny, linear.D.any()), H
     state, flow = data[_HEAD : _HEAD + nx], data[_HEAD + 2 * nx :][: P.size]
-    trouble: list[BaseException] = []
+    failure: list[BaseException] = []
 
     def renew(_: int) -> int:
         try:
             flow[:] = linear._propagator(float(data[_LENGTH]), degree).ravel()
         except BaseException as error:  # nothing may pass through compiled code
-            trouble.append(error)
+            failure.append(error)
             return 0
         return _DONE
 
@@ -103,14 +112,14 @@ def linear_native(linear: Linear, H: float, degree: int) -> Native | str:
 
     def leave() -> None:
         linear.x = state.copy()
-        if trouble:
-            raise trouble.pop()
+        if failure:
+            raise failure.pop()
         if np.isnan(data[_LENGTH]):
             raise KeyboardInterrupt
 
     def jacobian(weight: Any) -> Any:
         return linear.step_jacobian(H, weight)
 
-    made = Native(raising_address(_cross), data.ctypes.data, state, any_step=True, keep=(data, callback))
+    made = Native(raising_address(_advance), data.ctypes.data, state, any_step=True, keep=(data, callback))
     made.enter, made.leave, made.jacobian = enter, leave, jacobian
     return made

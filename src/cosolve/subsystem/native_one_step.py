@@ -1,6 +1,4 @@
-"""The compiled crossing of a `OneStep` whose functions are jitted: they are called as they are."""
-
-# mypy: disable-error-code="call-arg, no-untyped-def"
+"""The compiled step of a `OneStep` whose functions are jitted: they are called as they are."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cosolve.integrator.kernels import is_compiled
-from cosolve.jit import CROSS, RESPONSE, NumbaError, carray, double_at, doubles_at, njit, raising_address
+from cosolve.jit import ADVANCE_CALL, RESPONSE, NumbaError, carray, double_at, doubles_at, njit, raising_address
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:
@@ -18,18 +16,18 @@ if TYPE_CHECKING:
 _COMPILED: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
 
-@njit
-def _taken(status):
+@njit()
+def _taken(status: Any) -> Any:
     return status
 
 
-@njit
-def _nothing(status):
+@njit()
+def _nothing(status: Any) -> int:
     return 0
 
 
-@njit
-def _ends(coefficients, n, nu):
+@njit()
+def _ends(coefficients: int, n: int, nu: int) -> Any:
     """The inputs at the end of the step."""
     u = carray(doubles_at(coefficients), (n, nu))
     end = u[0].copy()
@@ -39,9 +37,9 @@ def _ends(coefficients, n, nu):
     return end
 
 
-def _crossing(step: Any, status_of: Any, nx: int, nu: int, ny: int) -> Any:
-    @njit(CROSS)
-    def cross(data, mode, t0, t1, H, n, coefficients, outputs):
+def _step(step: Any, status_of: Any, nx: int, nu: int, ny: int) -> Any:
+    @njit(ADVANCE_CALL)
+    def advance(data: int, mode: int, t0: float, t1: float, H: float, n: int, coefficients: int, outputs: int) -> Any:
         x, y = carray(doubles_at(data), nx), np.full(ny, np.nan)
         new = np.full(nx, np.nan)
         status = status_of(step(t0, H, x.copy(), _ends(coefficients, n, nu), new, y))
@@ -57,12 +55,14 @@ def _crossing(step: Any, status_of: Any, nx: int, nu: int, ny: int) -> Any:
             into[k] = y[k]
         return 0
 
-    return cross
+    return advance
 
 
 def _responding(jacobian: Any, nx: int, nu: int, ny: int) -> Any:
     @njit(RESPONSE)
-    def response(data, t0, t1, H, n, coefficients, weight, stride, result):
+    def response(
+        data: int, t0: float, t1: float, H: float, n: int, coefficients: int, weight: int, stride: int, result: int
+    ) -> int:
         reach = 0.0  # of a change of that shape, at the end of the step
         for j in range(n):
             reach += double_at(weight, j * stride)
@@ -78,7 +78,7 @@ def _responding(jacobian: Any, nx: int, nu: int, ny: int) -> Any:
 
 
 def one_step_native(solver: OneStep) -> Native | str:
-    """The crossing of `solver`, or why there is none."""
+    """The subsystem step of `solver`, or why there is none."""
     step, jacobian = solver.step_function, solver.jacobian_function
     for what, function in (("step", step), ("jacobian", jacobian)):
         if function is not None and not is_compiled(function):
@@ -90,7 +90,7 @@ def one_step_native(solver: OneStep) -> Native | str:
         if isinstance(made, str):
             return made
         _COMPILED[key] = *made, step, jacobian  # kept, so that an id stays what it is
-    cross, response = _COMPILED[key][:2]
+    advance, response = _COMPILED[key][:2]
     state = np.zeros(max(1, sizes[0]))
 
     def enter() -> None:
@@ -99,19 +99,19 @@ def one_step_native(solver: OneStep) -> Native | str:
     def leave() -> None:
         solver.x = state[: sizes[0]].copy()
 
-    native = Native(raising_address(cross), state.ctypes.data, state, enter=enter, leave=leave, any_step=True)
+    native = Native(raising_address(advance), state.ctypes.data, state, enter=enter, leave=leave, any_step=True)
     if response is not None:
         native.response = raising_address(response)
     return native
 
 
 def _compiled(step: Any, jacobian: Any, sizes: tuple[int, int, int]) -> tuple[Any, Any] | str:
-    """Crossing and response, or why numba cannot compile them."""
+    """Subsystem step and response, or why numba cannot compile them."""
     why = ""
     for status_of in (_taken, _nothing):  # of a step that returns a number, and of one that returns nothing
         try:
-            cross = _crossing(step, status_of, *sizes)
-            return cross, None if jacobian is None else _responding(jacobian, *sizes)
+            advance = _step(step, status_of, *sizes)
+            return advance, None if jacobian is None else _responding(jacobian, *sizes)
         except NumbaError as error:
             why = why or str(error).strip().splitlines()[0]
     return f"numba cannot compile it: {why}"

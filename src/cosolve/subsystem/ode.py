@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import initial_state, is_positive, positive, refuse_no_function
+from cosolve.basics.scale import state_tolerance
 from cosolve.basics.wording import shortened
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
@@ -18,6 +19,7 @@ from cosolve.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
 from cosolve.integrator.tableaus import FIXED
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.parameters import with_parameters
 from cosolve.subsystem.port import PortLike
 from cosolve.subsystem.signatures import refuse_wrong_arguments
 
@@ -31,20 +33,65 @@ _AUTO_MAX_STEPS = 1000
 
 
 class Ode(Subsystem):
-    """`x' = rhs(t, x, u)`, `y = output(t, x, u)`; `x` and `u` are flat arrays.
+    """Ordinary differential equations given by a right-hand side.
 
-    `integrator`: `"auto"` (adaptive Dormand-Prince, turns to SciPy's Radau where the problem is stiff), `"dopri5"`,
-    `"rodas4"` (stiff, one-step: restarts at macro points cost nothing), fixed steps `"ode1"` ... `"ode5"` of the length
-    `internal_step`, SciPy's `"RK23"`, `"RK45"`, `"DOP853"`, `"Radau"`, `"BDF"`, `"LSODA"`, or `"cvode"` (SUNDIALS,
-    stiff). A right-hand side jitted by numba runs compiled in the native solvers.
+    Parameters
+    ----------
+    rhs : callable
+        `rhs(t, x, u)` returns `x'`, one number per state. `x` and `u` are flat arrays. If it is jitted by numba, the
+        integration runs compiled.
+    output : callable
+        `output(t, x, u)` returns the outputs.
+    x0 : array_like
+        Initial state.
+    inputs : sequence of str, (str, int) or Port
+        Input ports.
+    outputs : sequence of str, (str, int) or Port
+        Output ports.
+    integrator : str, default "auto"
+        "auto": adaptive Dormand-Prince, changes to Radau for good if the problem is stiff. "dopri5": Dormand-Prince.
+        "rodas4": Rosenbrock, stiff. "ode1" to "ode5": fixed steps. "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA":
+        SciPy. "cvode": SUNDIALS, stiff (extra `cosolve[sundials]`).
+    rtol : float, default 1e-8
+        Relative tolerance of the integrator.
+    atol : float or None, default None
+        Absolute tolerance in the units of the states. None is 1e-10 of the smallest start value other than 0 (which
+        counts as at least 1/8192 of the largest), or 1e-10 where all are 0.
+    parameters : mapping or None, default None
+        Numbers by name, such as `{"mass": 2.0}`. With them both functions get one more argument, `rhs(t, x, u, p)`, and
+        read `p.mass`. `System.at` and `sweep` know them as `"name.mass"`.
+    internal_step : float or None, default None
+        Step of the integrators with fixed steps in seconds; required there, refused elsewhere.
 
+    Raises
+    ------
+    SetupError
+        If an argument is refused.
+
+    Notes
+    -----
+    Equations::
+
+        x' = rhs(t, x, u),      y = output(t, x, u)
+
+    The integrator starts anew at each macro point; one-step methods ("dopri5", "rodas4", "ode1" to "ode5") lose nothing
+    by that. Only fixed steps and Dormand-Prince offer "own steps".
+
+    References
+    ----------
+    .. [1] J. R. Dormand, P. J. Prince, A family of embedded Runge-Kutta formulae, Journal of Computational and Applied
+       Mathematics 6(1), 1980.
+    .. [2] E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, 2nd edition, Springer, 1996.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> decay = cs.Ode(lambda t, x, u: -x + u, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"])
     >>> sorted(cs.capabilities(decay))
-    ['compiled crossing', 'equations', 'output', 'own steps', 'replay', 'rollback', 'state']
+    ['compiled step', 'equations', 'output', 'own steps', 'replay', 'rollback', 'state']
     """
 
-    settings = ("integrator", "rtol", "atol", "internal_step")
+    settings = ("integrator", "rtol", "atol", "internal_step", "parameters")
 
     def __init__(
         self,
@@ -56,18 +103,23 @@ class Ode(Subsystem):
         outputs: Sequence[PortLike],
         integrator: str = "auto",
         rtol: float = 1e-8,
-        atol: float = 1e-10,
+        atol: float | None = None,
+        parameters: Mapping[str, float] | None = None,
         internal_step: float | None = None,
     ) -> None:
         refuse_no_function("Ode", "(t, x, u)", rhs=rhs, output=output)
+        self.x0 = initial_state("Ode", x0)
+        atol = state_tolerance(atol, self.x0)
         for what, value in (("rtol", rtol), ("atol", atol)):
             positive("Ode", what, value)
         for what, function in (("rhs", rhs), ("output", output)):
-            refuse_wrong_arguments(function, ["t", "x", "u"], f"Ode: {what}")
+            refuse_wrong_arguments(function, ["t", "x", "u", *(["p"] if parameters else [])], f"Ode: {what}")
         self.rhs, self.output_function = rhs, output
+        self.parameters: dict[str, float] = {}
+        if parameters is not None:
+            self.rhs, self.output_function = with_parameters(self, parameters, rhs, output)
         self.rtol, self.atol = rtol, atol
         self.inputs, self.outputs = inputs, outputs
-        self.x0 = initial_state("Ode", x0)
         self.integrator = integrator
         self._first_solver = self._solver = _make_solver(integrator, rtol, atol, internal_step)
         self._first_memory = self._solver.memory
@@ -76,8 +128,9 @@ class Ode(Subsystem):
         self.x = self.x0
         self._t_start = 0.0
         self._count = 0  # own fixed steps since then: time as an index
-        self._crossed_with = self._solver  # the solver of the last advance, which a replay must repeat
+        self._advanced_with = self._solver  # the solver of the last advance, which a replay must repeat
         self._checked = False
+        self.last_point: tuple[float, Vector] | None = None  # time and inputs of the last outputs
         if isinstance(self._solver, (FixedStep, DormandPrince, Rosenbrock)):
             self.replay = self._replay
         if isinstance(self._solver, (FixedStep, DormandPrince)):
@@ -85,7 +138,7 @@ class Ode(Subsystem):
 
     @property
     def noise(self) -> float:  # type: ignore[override]
-        """Relative accuracy of one crossing."""
+        """Relative accuracy of the outputs of a step."""
         return float(self._solver.noise)
 
     def start(self, t0: float) -> Any:
@@ -107,7 +160,7 @@ class Ode(Subsystem):
                 raise
             self._solver = self._stiff  # stays there: stiffness seldom goes away
             x = self._stiff.integrate(self.rhs, t0, t1, self.x, u)
-        self._crossed_with = self._solver
+        self._advanced_with = self._solver
         return self._arrive(t1, x, u.end)
 
     def _arrive(self, t: float, x: Vector, u: Vector) -> Any:
@@ -116,6 +169,7 @@ class Ode(Subsystem):
             k = int(np.flatnonzero(~np.isfinite(x))[0])
             raise NonFiniteError(f"state {k} became {x[k]} before t = {t:.9g}")
         self.x = x
+        self.last_point = t, u
         return self.output_function(t, x.copy(), u)
 
     def save(self) -> Any:
@@ -141,10 +195,12 @@ class Ode(Subsystem):
         return self.rhs, self.output_function, None
 
     def _replay(self, t0: float, t1: float, u: InputSignal) -> Any:
-        solver = self._crossed_with  # not self._solver: a rollback undoes the turn to the stiff solver
+        solver = self._advanced_with  # not self._solver: a rollback undoes the turn to the stiff solver
         native = isinstance(solver, (FixedStep, DormandPrince, Rosenbrock))
-        repeat = solver.replay if native else solver.integrate
-        return self._arrive(t1, repeat(self.rhs, t0, t1, self.x, u), u.end)
+        x = (solver.replay if native else solver.integrate)(self.rhs, t0, t1, self.x, u)
+        if self._stiff is not None and not np.isfinite(x).all():  # at rest, with a motion far faster than the step
+            x = self._stiff.integrate(self.rhs, t0, t1, self.x, u)
+        return self._arrive(t1, x, u.end)
 
     def _step(self, t0: float, t_max: float, u: InputSignal) -> tuple[float, Any]:
         solver = self._solver

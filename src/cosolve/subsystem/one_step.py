@@ -1,4 +1,4 @@
-"""Solvers that cross every macro step with one step of their own, given as a function.
+"""Solvers that advance over every macro step with one step of their own, given as a function.
 
 Implicit steps of a structure, a flow or a drive train, sampled controllers, difference equations: what they do in a
 step of length `H` is one map
@@ -30,16 +30,42 @@ if TYPE_CHECKING:
 
 
 class OneStep(Subsystem):
-    """A solver's own time step `step(t, H, x, u, new, y)`, taken once per macro step.
+    """A solver whose macro step is one step of its own, given as a function.
 
-    `t` is the time at the beginning of the step, `H` its length, `x` the state there and `u` the inputs at the end.
-    The function writes the next state into `new` and the outputs into `y`, all of them flat arrays. It may return a
-    whole number: 0 is good, any other is handed to `failure(status, t, H, x, u)`, which gives the sentence for it.
+    Parameters
+    ----------
+    step : callable
+        `step(t, H, x, u, new, y)`: time at the start of the step, its length, state there, inputs at its *end*; writes
+        the next state into `new` and the outputs into `y`. All arrays are flat. It may return a whole number: 0 or None
+        is success, any other fails the step. If it is jitted by numba, it runs in the compiled loop.
+    x0 : array_like
+        Initial state.
+    y0 : array_like
+        Outputs at the start.
+    inputs : sequence of str, (str, int) or Port
+        Input ports.
+    outputs : sequence of str, (str, int) or Port
+        Output ports.
+    begin : callable or None, default None
+        `begin(t, u)` returns `(x, y)` at the start, if they depend on the inputs. `y0` is then what others see before.
+    jacobian : callable or None, default None
+        `jacobian(t, H, x, u, D)` writes `dy/du` of the step into `D`, shape (outputs, inputs). None takes difference
+        quotients.
+    failure : callable or None, default None
+        `failure(status, t, H, x, u)` returns the error message for a status other than 0.
+    noise : float, default 0.0
+        Relative accuracy of the outputs, if `step` iterates.
 
-    `y0` are the outputs at the start. Where state and outputs there depend on the inputs, `begin(t, u)` returns both,
-    `(x, y)`, and `y0` is what others see before. `jacobian(t, H, x, u, D)` writes `dy/du` of the step into `D`; without
-    it differences are taken. `noise` is the relative accuracy of the outputs where `step` iterates.
+    Notes
+    -----
+    Equations::
 
+        (x_{n+1}, y_{n+1}) = step(t_n, H, x_n, u_{n+1})
+
+    Multistep formulas keep their past in the state.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> def fly_wheel(t, H, x, u, new, y):          # J w' = u by implicit Euler
     ...     new[0] = x[0] + H * u[0] / 2.0
@@ -52,7 +78,7 @@ class OneStep(Subsystem):
     0.392713 0.392713
     """
 
-    stops_inside = False  # its step is the macro step
+    variable_step = False  # its step is the macro step
 
     def __init__(
         self,

@@ -39,13 +39,44 @@ class _Sample(NamedTuple):
 
 
 class Pid(Subsystem):
-    """`psi = K_P e + K_I (integral of e) + K_D e'` with `e = setpoint - u`, sampled once per macro step.
+    """PID controller, sampled once per macro step.
 
-    Gains and set points are numbers, or one per input; as many outputs as inputs. `u0` is the input before the first
-    sample (by default the set point: no error), from which the first derivative is taken. Before `on_at` the output and
-    the integral are zero, but the error is followed, so that switching on gives no kick. Negative gains turn the sign
-    of the error round, `e = u - setpoint`.
+    Parameters
+    ----------
+    K_P : array_like
+        Proportional gain, one number or one per input. Negative gains reverse the sign of the error.
+    K_I : array_like, default 0.0
+        Integral gain in 1/s.
+    K_D : array_like, default 0.0
+        Derivative gain in s.
+    inputs : sequence of str, (str, int) or Port
+        Measured values.
+    outputs : sequence of str, (str, int) or Port
+        Controller outputs, as many values as inputs.
+    setpoint : array_like, default 0.0
+        Set point, one number or one per input.
+    u0 : array_like or None, default None
+        Input before the first sample, from which the first derivative is taken. None is `setpoint`.
+    on_at : float or None, default None
+        Time in seconds at which the controller is switched on. Output and integral are zero before, but the error is
+        followed, so that switching on causes no derivative kick. None: on from the start.
 
+    Notes
+    -----
+    With the error `e = setpoint - u` and the macro step `h`::
+
+        psi = K_P e + K_I X_I + K_D X_D,   X_I += h/2 (e_new + e_old),   X_D = (e_new - e_old) / h.
+
+    Trapezoidal integral, backward-Euler derivative. Solved together with the plant (`Implicit`, `SemiImplicit`) it
+    reacts without the delay of one step that a sampled loop has; see `Sampled` for a fixed sample period.
+
+    References
+    ----------
+    .. [1] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, 5.2.3.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> tank = cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[0.0], inputs=["inflow"], outputs=["level"])
     >>> control = cs.Pid(4.0, 2.0, inputs=["level"], outputs=["inflow"], setpoint=1.0, u0=0.0)
@@ -57,7 +88,7 @@ class Pid(Subsystem):
     1.0000
     """
 
-    stops_inside = False  # samples at macro points
+    variable_step = False  # samples at macro points
 
     def __init__(
         self,

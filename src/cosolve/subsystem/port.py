@@ -26,12 +26,22 @@ _NOTHING = np.zeros(0, dtype=bool)
 class Port:
     """One named input or output.
 
-    The name may hold dots and brackets, as those of FMUs do (`p_Crane.e[1]`). `size=None` is a scalar (a plain float
-    for users); an integer is a vector or a field of that length with the elements `name[0]`, `name[1]`, ...
-    Connections convert from `unit` to `unit` when both ends give one, by `definition` where the name is not enough;
-    `nominal` is the magnitude that counts as "one" in increments and tolerances. Where it is 1 (the default), the
-    magnitudes seen so far count instead as long as they are smaller, so that units do not matter.
+    Parameters
+    ----------
+    name : str
+        The name. It may hold dots and brackets, as those of FMUs do.
+    size : int or None, default None
+        Number of values; None is a scalar. The elements of a vector are `name[0]`, `name[1]`, ...
+    unit : str, default ""
+        Name of the unit, as in "N" or "kg.m/s2". A connection converts values if both ports have a unit.
+    nominal : float, default 1.0
+        Magnitude in that unit that counts as one in increments and tolerances. If it is 1, the largest magnitude seen
+        so far counts instead (docs/theory.md, "Scales").
+    definition : Unit or None, default None
+        Definition of the unit, if its name is not known to cosolve.
 
+    Examples
+    --------
     >>> Port("force", unit="N", nominal=1e3).length
     1
     """
@@ -54,12 +64,12 @@ class Port:
 
     @property
     def known_unit(self) -> Unit | None:
-        """What its unit means; None where nobody says."""
+        """Definition of the unit; None if it is not known."""
         return self.definition or parse_unit(self.unit)
 
     @property
     def length(self) -> int:
-        """How many numbers the port carries."""
+        """Number of values."""
         return 1 if self.size is None else self.size
 
 

@@ -22,21 +22,29 @@ _ALSO = ("initial_output", "get", "set_parameters", "will_end", "close", "retrie
 
 
 class Sampled(Subsystem):
-    """`part`, with its inputs taken every `period` and its outputs held in between.
+    """A subsystem whose inputs are sampled with a fixed period and whose outputs are held in between.
 
-    At each sample, the first of which is at the start of the run, the part crosses the period behind it with the inputs
-    of the sample before. Then it gives its outputs: those for the inputs of now where they react at once (`output`),
-    else those that it came to. Between two samples nothing changes, so the macro step need not be the period: any
-    method and `Adaptive` steps can be used, and a part that takes steps of one length takes those of the period.
+    Parameters
+    ----------
+    part : Subsystem
+        The sampled subsystem: a formula, a state space, an FMU of a controller.
+    period : float
+        Time between samples in seconds. The first sample is at the start of the run.
 
-    `part` is any subsystem: a formula, a state space, an FMU of a controller. `period` is the time between samples.
+    Notes
+    -----
+    At each sample the part advances over the last period with the inputs of the last sample. Its outputs are then those
+    for the present inputs if it has `output` (direct feedthrough), else those at the end of that step. The macro step
+    need not be the period; a part with fixed steps takes those of the period.
 
-    A sample sees the inputs at the start of the macro step that it falls on. So samples belong on macro points: take a
-    macro step that divides the period, or `stop_at_events=True`, which ends macro steps at samples and lets the others
-    see the new outputs at once; without it they see them from the end of that macro step on, and signals of degree 0
-    are the ones that do not make ramps of the jumps. Samples inside a macro step take what the input signal is there,
-    and a warning says so.
+    With `simulate(stop_at_events=True)` macro steps end at samples, and the sampled loop is exact. Without it the
+    others see the new outputs from the end of the macro step on that begins with a sample, which a warning says: an
+    error of first order in the macro step. `GaussSeidel(degree=0)` that begins with the sampled subsystems does
+    without, in macro steps that divide the period. A sample inside a macro step uses the input signal there, with a
+    warning of its own.
 
+    Examples
+    --------
     >>> import cosolve as cs
     >>> control = cs.Static(lambda t, u: 2.0 - 4.0 * u, inputs=["x"], outputs=["q"])
     >>> tank = cs.Linear([[-1]], [[1]], [[1]], x0=[0], inputs=["q"], outputs=["x"])
@@ -79,7 +87,7 @@ class Sampled(Subsystem):
 
     @property
     def noise(self) -> float:  # type: ignore[override]
-        """Relative accuracy of one crossing."""
+        """Relative accuracy of the outputs of a step."""
         return self.part.noise
 
     @property
@@ -104,7 +112,7 @@ class Sampled(Subsystem):
         return self._next <= t + self._near(t)
 
     def _reach_sample(self) -> None:
-        """The part crosses to the next sample with the inputs of the last one."""
+        """The part advances to the next sample with the inputs of the last one."""
         t = self._next
         if self._count and self._done < t:
             signal = Polynomial(self._done, t - self._done, self._u[np.newaxis].copy())

@@ -1,10 +1,10 @@
 """Secants instead of the output Jacobian of a subsystem that has none (Sicklinger (2014), Algorithm 4.5, for fields).
 
 A flow solver knows no derivatives and is too costly for differences; everything else in the system may have exact
-Jacobians. Between two crossings of one macro step the outputs change by `dy` while the inputs change by `du`: the least
-change of the known slopes that explains this is Broyden's, row by row and, where a pattern says what an output depends
-on, for these entries only (Schubert (1970)). Slopes are carried from step to step; a single input and output give the
-secant of the source.
+Jacobians. Between two subsystem steps in one macro step the outputs change by `dy` while the inputs change by `du`: the
+least change of the known slopes that explains this is Broyden's, row by row and, where a pattern says what an output
+depends on, for these entries only (Schubert (1970)). Slopes are carried from step to step; a single input and output
+give the secant of the source.
 """
 
 from __future__ import annotations
@@ -25,11 +25,30 @@ _FLOOR = 1e-12
 
 
 class SecantJacobian(Subsystem):
-    """A subsystem whose output Jacobian is learnt from its crossings; all else is its own.
+    """A subsystem whose output Jacobian is learnt from its own steps by Broyden updates.
 
-    `pattern` is a Boolean matrix (outputs x inputs) of what depends on what, None for everything. `initial` are the
-    slopes to begin with, a matrix; None takes differences, one crossing per input in the first step only.
+    For solvers that know no derivatives and are too costly for difference quotients, such as flow solvers. All else is
+    that of the subsystem.
 
+    Parameters
+    ----------
+    subsystem : Subsystem
+        The subsystem; it needs rollback.
+    pattern : array_like of bool or None, default None
+        Which output depends on which input, shape (outputs, inputs). None: all on all.
+    initial : array_like or None, default None
+        First Jacobian, shape (outputs, inputs). None takes difference quotients in the first macro step, one subsystem
+        step per input.
+
+    References
+    ----------
+    .. [1] S. A. Sicklinger, Stabilized co-simulation of coupled problems including fields and signals, dissertation,
+       Technical University of Munich, 2014, Algorithm 4.5.
+    .. [2] L. K. Schubert, Modification of a quasi-Newton method for nonlinear equations with a sparse Jacobian,
+       Mathematics of Computation 24(109), 1970.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> def tank(t, H, x, u, new, y):
     ...     new[0] = y[0] = x[0] + H * (u[0] - np.sqrt(x[0]))
@@ -52,8 +71,10 @@ class SecantJacobian(Subsystem):
             raise SetupError("SecantJacobian: give a cosolve.Subsystem with rollback (save and restore)")
         self.subsystem = subsystem
         self.inputs, self.outputs = subsystem.inputs, subsystem.outputs
-        self.overshoots, self.stops_inside = subsystem.overshoots, subsystem.stops_inside
-        self.driven_as, self.least_degree = subsystem.driven_as, subsystem.least_degree
+        self.known_variables, self.given_values = subsystem.known_variables, subsystem.given_values
+        self.model_file = subsystem.model_file
+        self.overshoots, self.variable_step = subsystem.overshoots, subsystem.variable_step
+        self.input_form, self.least_degree = subsystem.input_form, subsystem.least_degree
         into, self._out = Ports(self.inputs), Ports(self.outputs)
         shape = (self._out.length, into.length)
         self._size = np.concatenate([np.full(port.length, port.nominal) for port in into.ports] or [np.zeros(0)])
@@ -61,7 +82,7 @@ class SecantJacobian(Subsystem):
         self._initial = None if initial is None else _matrix("initial", initial, shape)
         self._slopes: Matrix | None = self._initial
         self._last: tuple[float, Vector, Vector] | None = None
-        self._tried: list[Vector] = []  # inputs of the crossings of this step
+        self._tried: list[Vector] = []  # inputs of the subsystem steps of this step
 
     @property
     def noise(self) -> float:  # type: ignore[override]
@@ -106,7 +127,7 @@ class SecantJacobian(Subsystem):
     def _learn(self, t0: float, u: Vector, y: Vector) -> None:
         same_step = self._last is not None and self._last[0] == t0
         if same_step and any(np.array_equal(u, tried) for tried in self._tried):
-            return  # a crossing is repeated to look at something else; that teaches nothing
+            return  # a subsystem step is repeated to look at something else; that teaches nothing
         self._tried = [*self._tried, u] if same_step else [u]
         last, self._last = self._last, (t0, u, y)
         if last is None or last[0] != t0 or self._slopes is None:

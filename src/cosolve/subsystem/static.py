@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.parameters import with_parameters
 from cosolve.subsystem.port import PortLike, Ports
 from cosolve.subsystem.signatures import refuse_wrong_arguments
 
@@ -32,8 +33,21 @@ class Stateless(Subsystem):
 
 
 class Static(Stateless):
-    """`y = function(t, u)` with `u` the flat array of inputs. Without inputs it is a source.
+    """Algebraic subsystem without memory: `y = function(t, u)`. Without inputs it is a source.
 
+    Parameters
+    ----------
+    function : callable
+        `function(t, u)` returns the outputs; `u` is the flat array of inputs.
+    inputs : sequence of str, (str, int) or Port
+        Input ports; may be empty.
+    outputs : sequence of str, (str, int) or Port
+        Output ports.
+    parameters : mapping or None, default None
+        Numbers by name, such as `{"k": 3.0}`; then `function(t, u, p)` reads `p.k`.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> gain = cs.Static(lambda t, u: 3.0 * u[0], inputs=["u"], outputs=["y"])
     >>> import numpy as np
@@ -41,7 +55,7 @@ class Static(Stateless):
     6.0
     """
 
-    stops_inside = False  # there is nothing inside: outputs follow the inputs at its end
+    variable_step = False  # there is nothing inside: outputs follow the inputs at its end
 
     def __init__(
         self,
@@ -49,11 +63,14 @@ class Static(Stateless):
         *,
         inputs: Sequence[PortLike],
         outputs: Sequence[PortLike],
+        parameters: Mapping[str, float] | None = None,
     ) -> None:
         if not callable(function):
             raise SetupError(f"Static: needs a function of (t, u), not {function!r}")
-        refuse_wrong_arguments(function, ["t", "u"], "Static: the function")
+        refuse_wrong_arguments(function, ["t", "u", *(["p"] if parameters else [])], "Static: the function")
         self.function = function
+        if parameters is not None:
+            (self.function,) = with_parameters(self, parameters, function)
         self.inputs, self.outputs = inputs, outputs
         self._n_inputs = Ports(inputs).length
 

@@ -24,13 +24,48 @@ _LEAST = 1e-9
 
 
 class StaticResidual(Subsystem):
-    """`0 = residual(t, x, u)`, `y = output(t, x, u)`: nonlinear equations in steady state.
+    """Algebraic subsystem given by implicit equations, solved by Newton's method.
 
-    Newton starts from the last solution (`x0` at first), which belongs to the saved state, so a repeated step repeats
-    bit for bit. It stops when the relative change of `x` falls below `tol`, after at least one iteration; steps that
-    do not reduce the residual are halved. `jacobian(t, x, u)` gives `d residual / dx`, forward differences are taken
-    otherwise. `tol` is also the accuracy that difference quotients of the outputs reckon with.
+    Parameters
+    ----------
+    residual : callable
+        `residual(t, x, u)` returns one number per unknown, zero at the solution.
+    output : callable
+        `output(t, x, u)` returns the outputs.
+    x0 : array_like
+        First guess of the unknowns. Later solves start from the last solution.
+    inputs : sequence of str, (str, int) or Port
+        Input ports.
+    outputs : sequence of str, (str, int) or Port
+        Output ports.
+    jacobian : callable or None, default None
+        `jacobian(t, x, u)` returns `d residual / dx`, shape (n, n). None takes forward differences.
+    tol : float, default 1e-10
+        Relative change of `x` at which the iteration ends. Difference quotients of the outputs reckon with this
+        accuracy.
+    max_iterations : int, default 50
+        Largest number of iterations per solve.
 
+    Raises
+    ------
+    SubsystemError
+        During a run, if the iteration does not converge.
+
+    Notes
+    -----
+    Equations::
+
+        0 = residual(t, x, u),      y = output(t, x, u)
+
+    Steps that do not reduce the residual are halved. The last solution belongs to the saved state, so that repeated
+    steps have the same bits.
+
+    References
+    ----------
+    .. [1] R. Schmoll, Co-Simulation und Solverkopplung, dissertation, University of Kassel, 2015, Eqs. 4.9 and 4.10.
+
+    Examples
+    --------
     >>> import cosolve as cs, numpy as np
     >>> root = StaticResidual(lambda t, x, u: x**2 - u, lambda t, x, u: x, x0=[1.0], inputs=["square"],
     ...                       outputs=["root"])
@@ -41,7 +76,7 @@ class StaticResidual(Subsystem):
 
     concurrent = True
 
-    stops_inside = False  # there is nothing inside: outputs follow the inputs at its end
+    variable_step = False  # there is nothing inside: outputs follow the inputs at its end
 
     def __init__(
         self,

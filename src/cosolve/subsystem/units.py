@@ -15,8 +15,21 @@ from math import pi
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit by its definition: exponents of the base units, and `base value = factor * value + offset`.
+    """A unit by its definition: `base value = factor * value + offset`.
 
+    Parameters
+    ----------
+    name : str
+        Its name.
+    factor : float, default 1.0
+        Factor to base units.
+    offset : float, default 0.0
+        Offset in base units, for temperatures.
+    exponents : dict of str to int, optional
+        Exponents of the base units kg, m, s, A, K, mol, cd and rad, as in FMI.
+
+    Examples
+    --------
     >>> Unit("mm", 1e-3, exponents={"m": 1})
     Unit(name='mm', factor=0.001, offset=0.0, exponents={'m': 1})
     """

@@ -1,6 +1,6 @@
 """The result of a sweep as an `xarray.Dataset`: a variable per quantity over parameters, coupling, step and time.
 
-What a Dataset gives anyway (selecting by label, tables, plots, netCDF files) is not wrapped; `failures` here and
+What a Dataset gives anyway (selecting by label, tables, plots, netCDF files) is not wrapped; `failed_runs` here and
 `plot_map` in `picture.py` are what it does not give. xarray is imported when a sweep is made, not before.
 """
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosolve.basics.packages import optional
 from cosolve.errors import SetupError
 from cosolve.stepsize import UniformClock
 from cosolve.sweeps.grid import Variants
@@ -28,8 +29,16 @@ ERROR, NOTE = "error", "note"
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A run that failed: the values it belongs to (parameters, coupling, step) and why."""
+class FailedRun:
+    """A failed run of a sweep, from `failed_runs`.
+
+    Parameters
+    ----------
+    at : mapping
+        Values of the parameters, coupling and step.
+    message : str
+        Why it failed.
+    """
 
     at: Mapping[str, Any]
     message: str
@@ -39,20 +48,34 @@ class Failure:
         return f"{where}: {self.message}" if where else self.message
 
 
-def failures(found: xr.Dataset, variable: str = ERROR) -> list[Failure]:
-    """The runs of a sweep, or of a part of it, that failed; or those with a note (`variable="note"`).
+def failed_runs(found: xr.Dataset, variable: str = ERROR) -> list[FailedRun]:
+    """List the failed runs of a sweep.
 
+    Parameters
+    ----------
+    found : xarray.Dataset
+        What `sweep` returned, or a part of it.
+    variable : {"error", "note"}, default "error"
+        "note" lists the runs that report something instead.
+
+    Returns
+    -------
+    list of FailedRun
+        Parameters and message of each run.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> def decay(rate):
     ...     return cs.System({"a": cs.Linear([[-rate]], [], [[1]], x0=[1], inputs=[], outputs=["x"])})
     >>> found = cs.sweep(decay, {"rate": [1.0, float("nan")]}, methods=cs.Jacobi(), steps=0.5, t_end=1)
-    >>> for failure in cs.failures(found):
+    >>> for failure in cs.failed_runs(found):
     ...     print(failure)
     rate = nan: Linear: A holds a NaN or an infinity; every entry must be a finite number
     """
     if variable not in found:
         have = ", ".join(str(name) for name in found.data_vars)
-        raise SetupError(f"failures: there is no variable '{variable}', only {have}; give what cs.sweep returned")
+        raise SetupError(f"failed_runs: there is no variable '{variable}', only {have}; give what cs.sweep returned")
     told = found[variable]
     messages = told.values
     at = {str(name): (told.get_axis_num(coord.dims), coord.values) for name, coord in told.coords.items()}
@@ -60,8 +83,13 @@ def failures(found: xr.Dataset, variable: str = ERROR) -> list[Failure]:
     for place in np.argwhere(messages != ""):
         labels = {name: values[tuple(place[list(axes)])] for name, (axes, values) in at.items()}
         plain = {name: label.item() if isinstance(label, np.generic) else label for name, label in labels.items()}
-        out.append(Failure(plain, str(messages[tuple(place)])))
+        out.append(FailedRun(plain, str(messages[tuple(place)])))
     return out
+
+
+def xarray() -> Any:
+    """The package; a sweep asks for it before the first run."""
+    return optional("xarray", "data", "the result of a sweep")
 
 
 def make_dataset(
@@ -79,8 +107,6 @@ def make_dataset(
 
     A quantity that a function of the user calls like a parameter gets an underscore behind its name.
     """
-    import xarray as xr
-
     dims, coords, shape = list(variants.dims), dict(variants.coords), list(variants.shape)
     coords |= {name: ("variant", column) for name, column in variants.columns.items()}
     steps = [s if isinstance(s, float) else repr(s) for s in job.steps]
@@ -128,7 +154,8 @@ def make_dataset(
         variables[f"{name}_" if name in taken else name] = ((*dims, *along), column, described)
     for name, told in ((ERROR, store.errors), (NOTE, store.notes)):
         variables[name] = (tuple(dims), _texts(told, store.shape).reshape(shape))
-    return xr.Dataset(variables, coords, attrs)
+    found: xr.Dataset = xarray().Dataset(variables, coords, attrs)
+    return found
 
 
 def _texts(told: Mapping[Case, str], shape: tuple[int, int, int]) -> Any:

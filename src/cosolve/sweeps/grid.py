@@ -132,8 +132,8 @@ def _row(name: object, values: Any) -> Any:
 
 def _checked(names: list[Any]) -> tuple[str, ...]:
     for name in names:
-        if not isinstance(name, str) or not name.isidentifier():
-            raise SetupError(f"sweep: {name!r} is no name of a parameter of build")
+        if not isinstance(name, str) or not name.replace(".", "", 1).isidentifier():
+            raise SetupError(f"sweep: {name!r} is no name of a parameter of build, and no address such as 'one.c'")
         if name in TAKEN:
             raise SetupError(
                 f"sweep: a parameter cannot be called '{name}', a word that results of sweeps use themselves"

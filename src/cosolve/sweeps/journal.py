@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.digest import digest
+from cosolve.basics.file_lock import claim
 from cosolve.errors import CosolveError, OutputFileError, SetupError
-from cosolve.run.codec import from_bytes, to_bytes
-from cosolve.run.keeping import Claim
+from cosolve.state.codec import from_bytes, to_bytes
 from cosolve.sweeps.grid import Variants
 from cosolve.sweeps.job import Case, Collected, Job, Sink
 
@@ -39,10 +39,9 @@ class Journal:
         self.path, self._sink, self._new = path.absolute(), sink, Collected()
         self.done: npt.NDArray[np.bool_] = np.zeros((len(variants), len(job.methods), len(job.steps)), dtype=bool)
         self._synced = 0.0
-        with _writing(self.path), ExitStack() as undone:
-            self._claim = Claim(self.path)
-            undone.callback(self._claim.release)
+        with _reporting_failures(self.path), ExitStack() as undone:
             self._file = undone.enter_context(self.path.open("ab+"))
+            claim(self._file, self.path)
             self._take_over(_identity(job, variants))
             undone.pop_all()
 
@@ -90,7 +89,7 @@ class Journal:
         new.hand_on(self._sink)
         self._note_done(new)
         if new != Collected():
-            with _writing(self.path):
+            with _reporting_failures(self.path):
                 self._write(to_bytes(asdict(new)))
 
     def _note_done(self, held: Collected) -> None:
@@ -108,10 +107,9 @@ class Journal:
 
     def close(self) -> None:
         """No more cases come."""
-        with _writing(self.path):
+        with _reporting_failures(self.path):
             os.fsync(self._file.fileno())
             self._file.close()
-        self._claim.release()
 
 
 def _records(data: bytes, path: Path) -> tuple[list[bytes], int]:
@@ -159,7 +157,7 @@ def _identity(job: Job, variants: Variants) -> dict[str, Any]:
     }
 
 
-class _writing:
+class _reporting_failures:
     """Turns failures of the operating system into a sentence about the file."""
 
     def __init__(self, path: Path) -> None:

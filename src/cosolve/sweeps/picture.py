@@ -30,15 +30,39 @@ def plot_map(
     path: str | Path | None = None,
     **labels: Any,
 ) -> Figure:
-    """A sweep over two dimensions: colours for the quantity `value`, a line at `limit`, crosses for failed runs.
+    """Draw a quantity of a sweep over two dimensions.
 
-    `labels` choose along the other dimensions (`coupling="Jacobi(1)"`); `log` colours magnitudes by their logarithm.
+    Parameters
+    ----------
+    found : xarray.Dataset
+        What `sweep` returned.
+    x : str
+        Dimension of the horizontal axis.
+    y : str
+        Dimension of the vertical axis.
+    value : str or None, default None
+        The quantity. None: the only one.
+    limit : float or None, default None
+        Draw a line where the quantity has this value.
+    log : bool, default False
+        Colour magnitudes by their logarithm.
+    path : str, Path or None, default None
+        File to write the picture to.
+    **labels : object
+        Values of the other dimensions, as in `coupling="Jacobi(1)"`.
 
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure; crosses mark failed runs.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> def tank(rate, level):
     ...     return cs.System({"a": cs.Linear([[-rate]], [], [[1]], x0=[level], inputs=[], outputs=["h"])})
     >>> found = cs.sweep(tank, {"rate": [1.0, 2.0], "level": [1.0, 2.0]}, methods=cs.Jacobi(), steps=0.1, t_end=1)
-    >>> cs.plot_map(found, "rate", "level", "a.h", limit=0.5).axes[0].get_xlabel()
+    >>> cs.plot.plot_map(found, "rate", "level", "a.h", limit=0.5).axes[0].get_xlabel()
     'rate'
     """
     from matplotlib.colors import LogNorm

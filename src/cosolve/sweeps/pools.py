@@ -10,6 +10,7 @@ from math import ceil
 from time import perf_counter
 from typing import Any
 
+from cosolve.basics.packages import optional
 from cosolve.errors import SetupError
 from cosolve.sweeps.job import Item, Job, Sink
 from cosolve.sweeps.single_runs import in_words, run_chunk, run_items
@@ -108,11 +109,7 @@ def _runs(items: Sequence[Item]) -> int:
 
 def run_on_dask(job: Job, items: Sequence[Item], workers: int, client: Any, sink: Sink, tick: Tick) -> str:
     """On a Dask cluster: the client's, the one in use, or a local one started for this sweep."""
-    try:
-        import dask.distributed
-    except ImportError:
-        raise SetupError("executor='dask' needs Dask: pip install cosolve[cluster]") from None
-    distributed: Any = dask.distributed
+    distributed = optional("dask.distributed", "cluster", "executor='dask'")
     own = None
     if client is None:
         try:

@@ -8,8 +8,8 @@ from time import perf_counter
 
 import numpy as np
 
-from cosolve.engine.blocks.block_run import Wanted
-from cosolve.engine.blocks.blocks import cross_blocks, why_not_blocks
+from cosolve.engine.blocks.block_run import BlockTask
+from cosolve.engine.blocks.blocks import advance_blocks, why_not_blocks
 from cosolve.engine.blocks.program import Integers
 from cosolve.engine.blocks.variants import Ensemble, alike, gather, join
 from cosolve.interface import System
@@ -21,7 +21,7 @@ from cosolve.sweeps.single_runs import in_words
 _MEMORY = 1 << 26  # bytes of coefficients and results that are held at the same time, about
 _MOST = 1 << 14  # variants at a time
 _AT_A_TIME = 256  # systems whose numbers are gathered at a time
-_GROWN = 1e9  # times larger than at the start: said, since nobody watches the steps of a block
+_GROWN = 1e9  # times larger than at the start: reported, since the steps of a block are not shown
 
 
 @dataclass
@@ -99,7 +99,7 @@ def run_in_blocks(
                 leave(group.members, pair, why)
             if group.members:
                 variants = items.numbers[at:end] if stacked else items.numbers[group.members]
-                _cross(job, group, variants, stacked or group.numbers(), workers, sink, tick, leave, seconds)
+                _advance(job, group, variants, stacked or group.numbers(), workers, sink, tick, leave, seconds)
             group.clear()
         at, began = end, perf_counter()
     return [(*items[k][:2], tuple(left[k])) for k in sorted(left)], list(reasons), seconds
@@ -135,7 +135,7 @@ def _sort(
     return {}
 
 
-def _cross(
+def _advance(
     job: Job,
     group: _Group,
     variants: Integers,
@@ -151,8 +151,8 @@ def _cross(
     for (m, s), why in group.pairs.items():
         if why is not None:
             continue
-        wanted = Wanted(job.methods[m], job.steps[s], job.t_start, job.t_end, job.record, job.every, job.reduce)
-        found = cross_blocks(group.template.plan(), ensemble, wanted, workers)
+        wanted = BlockTask(job.methods[m], job.steps[s], job.t_start, job.t_end, job.record, job.every, job.reduce)
+        found = advance_blocks(group.template.plan(), ensemble, wanted, workers)
         for what, spent in found.seconds.items():
             seconds[what] = seconds.get(what, 0.0) + spent
         good = ~found.alone

@@ -22,12 +22,13 @@ from cosolve.method.named import MethodLike, as_method
 from cosolve.result import Result
 from cosolve.run import Selection
 from cosolve.stepsize import Adaptive, UniformClock, refuse_bad_span, refuse_bad_step
-from cosolve.sweeps.dataset import make_dataset
+from cosolve.sweeps.dataset import make_dataset, xarray
 from cosolve.sweeps.grid import Variants, as_list, make_variants, refuse_unfit_function
 from cosolve.sweeps.job import REDUCTIONS, Item, Items, Job, Sink, Store
 from cosolve.sweeps.journal import Journal
 from cosolve.sweeps.pools import cores, run_anywhere, run_here, run_in_processes, run_on_dask, why_not_processes
 from cosolve.sweeps.single_runs import compiled_flags, in_words
+from cosolve.sweeps.variation import Variation
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,7 +39,7 @@ _PROGRESS_EVERY = 0.1  # seconds
 
 
 def sweep(
-    build: Callable[..., System],
+    build: System | Callable[..., System],
     parameters: Mapping[str, npt.ArrayLike] | Sequence[Mapping[str, Any]] | Any,
     *,
     methods: Method | str | Sequence[MethodLike] | Mapping[str, MethodLike],
@@ -56,26 +57,61 @@ def sweep(
     compiled: bool | None = None,
     save: str | Path | None = None,
 ) -> xr.Dataset:
-    """Run `build(**values)` for every variant of the parameters, under every method and step size.
+    """Run many variants of a system under one or several methods and macro steps.
 
-    `parameters` is a dict of lists (every combination is a variant), or a list of dicts or a table with columns (every
-    row is one). Several `methods` or `steps` become the dimensions `coupling` and `step`. `reduce` says what is kept
-    of the recorded quantities: their values at the end, the largest ("max"), smallest ("min") or largest magnitude
-    ("peak") over the recorded macro points (`every` so-many-th), whole trajectories, or what a function of the
-    `Result` returns: a number, a row, or a dict of numbers. The result is an `xarray.Dataset` with a variable per
-    quantity. A run that fails is NaN there and says why in the variable `error`; the others go on. `note` tells
-    which runs a subsystem ended before `t_end`, or grew.
+    Parameters
+    ----------
+    build : System or callable
+        The system, whose parameters (of `Ode` and `Static`) and constant inputs are named by address, as in
+        `{"one.c": [1.0, 2.0]}`; they have their values back afterwards. Or `build(**values)`, which returns the system
+        of a variant.
+    parameters : mapping, sequence of mapping or table
+        A dict of lists: every combination is a variant. A list of dicts or a table with columns: every row is one.
+    methods : Method, str, sequence or mapping
+        Coupling methods; a mapping gives them labels. Several become the dimension `coupling`.
+    steps : float, Adaptive or sequence of float
+        Macro steps in seconds, or error control. Several become the dimension `step`.
+    t_end : float
+        End of the runs in seconds.
+    t_start : float, default 0.0
+        Start of the runs in seconds.
+    record : sequence of str, str or None, default None
+        Quantities to keep. None: all outputs.
+    reduce : {"end", "max", "min", "peak", "trajectory"} or callable, default "end"
+        What is kept of each quantity: its value at the end, its largest, smallest or largest absolute value, all macro
+        points, or what `reduce(result)` returns: a number, a row, or a dict of numbers.
+    every : int, default 1
+        Record every n-th macro point.
+    matrices : callable or None, default None
+        `matrices(**columns)` returns the matrices of all variants at once, `{"name": {"A": [[0, 1], [-c, -d]]}}` with
+        arrays `c` and `d`, if building thousands of systems takes longer than running them.
+    workers : int or None, default None
+        Number of threads or processes. None: one per core.
+    executor : {"auto", "serial", "processes", "dask"}, default "auto"
+        How variants that do not fit into compiled blocks are run.
+    client : dask.distributed.Client or None, default None
+        Dask client to run on.
+    progress : callable, bool or None, default None
+        `progress(fraction)`, or True for a progress bar.
+    compiled : bool or None, default None
+        As for `simulate`.
+    save : str, Path or None, default None
+        File that takes every case as soon as it is finished. The same sweep with the same file runs only missing cases;
+        failed ones count as finished. A file of another sweep is refused.
 
-    Linear subsystems with plain connections run in blocks of variants, compiled, in `workers` threads; everything
-    else one by one, in processes where that pays (`build` must then be importable). `matrices(**columns)` may give the
-    matrices of all variants at once, `{"name": {"A": [[0, 1], [-c, -d]]}}` with arrays `c` and `d`, where building
-    thousands of systems would take longer than running them. `client` is a Dask client to run on
-    (`cosolve[cluster]`). `found.attrs["how"]` tells what was done and why; the numbers do not depend on it.
+    Returns
+    -------
+    xarray.Dataset
+        A variable per quantity (extra `cosolve[data]`). A failed run is NaN and says why in the variable `error`;
+        `note` holds what runs report. `attrs["how"]` says how it was run.
 
-    `save` names a file that takes every case as soon as it is finished. The same sweep called again with the same file,
-    after a kill or a Ctrl-C, runs only the cases that are missing, and none after the last; failed ones count as
-    finished. A file of another sweep (other parameters, methods, steps, `build` or `reduce`) is refused.
+    Notes
+    -----
+    Linear subsystems with plain connections run in blocks of variants, compiled. Everything else runs one by one, in
+    processes where that pays (`build` must then be importable). The numbers do not depend on it.
 
+    Examples
+    --------
     >>> import cosolve as cs
     >>> def tanks(k, level):
     ...     tank = lambda h: cs.Linear([[-k]], [[k]], [[1]], x0=[h], inputs=["q"], outputs=["h"])
@@ -89,9 +125,24 @@ def sweep(
     (('k', 'level'), [[0.5, 1.5], [0.5, 1.5]])
     >>> found["one.h"].sel(k=2.0, level=3.0).round(3).item()
     1.5
+
+    A system with parameters needs no build function:
+
+    >>> tank = cs.Ode(lambda t, x, u, p: p.k * (u - x), lambda t, x, u, p: x, x0=[1.0], inputs=["q"], outputs=["h"],
+    ...               parameters={"k": 1.0})
+    >>> system = cs.System({"tank": tank})
+    >>> system.law("tank.q", lambda h: 0.5 * h, of="tank.h")
+    >>> found = cs.sweep(system, {"tank.k": [0.0, 2.0]}, methods=cs.Jacobi(1), steps=0.1, t_end=1)
+    >>> found["tank.h"].round(3).values.tolist(), tank.parameters
+    ([1.0, 0.368], {'k': 1.0})
     """
     began = perf_counter()
+    xarray()  # refused now rather than after the last run
     variants = make_variants(parameters)
+    if isinstance(build, System):
+        if matrices is not None:
+            raise SetupError("sweep: matrices belong to a build function, not to a system")
+        build = Variation(build, variants.names)
     refuse_unfit_function("build", build, "a System", variants.names)
     if matrices is not None:
         refuse_unfit_function("matrices", matrices, "{subsystem: {'A': ...}}", variants.names)
@@ -130,10 +181,15 @@ def sweep(
     left = items[len(failures) :]
     with _progress(progress, len(variants) * len(pairs)) as tick:
         tick(len(failures) * len(pairs))
-        if save is None:
-            how, seconds = _run(job, left, first, first, workers, executor, client, store, tick)
-        else:
-            how, seconds = _run_missing(Path(save), variants, job, left, first, workers, executor, client, store, tick)
+        try:
+            where = workers, executor, client, store, tick
+            if save is None:
+                how, seconds = _run(job, left, first, first, *where)
+            else:
+                how, seconds = _run_missing(Path(save), variants, job, left, first, *where)
+        finally:
+            if isinstance(build, Variation):
+                build.restore()
     seconds["whole"] = perf_counter() - began
     return make_dataset(variants, job, labels, several, quantities, units, store, how, seconds)
 
@@ -197,7 +253,9 @@ def _run(
     left: Sequence[Item] = items
     reasons: list[str] = []
     seconds: dict[str, float] = {}
-    if job.compiled is not False:
+    if isinstance(job.build, Variation):
+        reasons = ["a system is varied, not built"]
+    elif job.compiled is not False:
         from cosolve.sweeps.sorting import run_in_blocks
 
         left, reasons, seconds = run_in_blocks(job, items, workers, store, tick, known)
@@ -293,6 +351,8 @@ def _first(job: Job, items: Items) -> tuple[System, dict[int, str]]:
             failures[v] = in_words("build", error)
         else:
             return system, failures
+    if isinstance(job.build, Variation):
+        job.build.restore()
     raise SetupError(f"sweep: none of the {len(items)} variants can be built; the first one: {failures[0]}")
 
 

@@ -17,12 +17,12 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
+from cosolve.basics.processes import ctrl_c_later, end_on_sigterm, end_with_thread, hear_ctrl_c_but_go_on
 from cosolve.errors import SetupError
-from cosolve.process.ending import ctrl_c_later, end_on_sigterm, end_with_thread, hear_ctrl_c_but_go_on
 from cosolve.sweeps.job import Collected, Item, Job
 from cosolve.sweeps.single_runs import run_chunk
 
-_FAREWELL = 5.0  # seconds to end by itself, or on SIGTERM
+_SHUTDOWN_TIMEOUT = 5.0  # seconds to end by itself, or on SIGTERM
 
 Chunk = Sequence[Item]
 
@@ -67,7 +67,7 @@ class Worker:
         self.pipe.close()
         if now or self.chunk is not None:
             self.process.terminate()
-        self.process.join(_FAREWELL)
+        self.process.join(_SHUTDOWN_TIMEOUT)
         if self.process.exitcode is None:
             self.process.kill()
             self.process.join()
@@ -171,7 +171,7 @@ def _work(pipe: Connection[Any, Any], order: bytes) -> None:
 
 def _loaded(order: bytes) -> Job:
     try:
-        job: Job = pickle.loads(order)
+        job: Job = pickle.loads(order)  # noqa: S301  of the process that has started this one
     except Exception as error:
         raise SetupError(
             f"sweep: the worker processes cannot load build, reduce or a method ({type(error).__name__}: {error}); "

@@ -1,7 +1,8 @@
 """The viewer inside a report: its script and style, and what it shows, in one HTML file.
 
-`signals` holds some thousand points of every signal of a run and what moves, `field_extract.extract` snapshots of
-fields. Each becomes an `element` where it shall be seen; the `program` comes once, for all of them.
+`signals` holds some thousand points of every signal of a run and what moves, `fields` snapshots of fields. Each becomes
+an `element` where it shall be seen; the `program` comes once, for all of them. Reports find this module by its entry
+point, `cosolve.screens`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 from cosolve.result import Result
-from cosolve.viewer.exhibit import Exhibit
+from cosolve.viewer.result_view import ResultView
 from cosolve.viewer.signals import RESIDUAL
 
 _SLOTS = 1200
@@ -33,8 +34,8 @@ def signals(result: Result, label: str) -> dict[str, Any]:
     >>> text.count("<script"), "</script><b>" in text
     (2, False)
     """
-    exhibit = Exhibit(result, label)
-    about = exhibit.about()
+    result_view = ResultView(result, label)
+    about = result_view.about()
     held: list[int] = []
     listed = []
     order = sorted(
@@ -45,13 +46,20 @@ def signals(result: Result, label: str) -> dict[str, Any]:
         if size > 0 and signal["group"] not in ("calls", RESIDUAL):
             held += range(signal["id"], signal["id"] + size)
             listed.append({**signal, "size": size})
-    window = exhibit.window(held, -1e300, 1e300, _SLOTS)
+    window = result_view.window(held, -1e300, 1e300, _SLOTS)
     about |= {"signals": sorted(listed, key=lambda s: s["id"]), "system": "", "meta": {}}
     data = {
         "about": {"title": label, "problem": "", "live": False, "results": [about]} | _NOTHING_ELSE,
         "frames": [{"ids": held, "data": b64encode(window.frame()).decode("ascii")}],
     }
-    return data | _motion(exhibit, about["scene"])
+    return data | _motion(result_view, about["scene"])
+
+
+def fields(files: Sequence[Any]) -> tuple[dict[str, Any], list[str]]:
+    """Snapshots of fields, and a sentence about each file, see `field_extract.extract`."""
+    from cosolve.viewer.field_extract import extract
+
+    return extract(files)
 
 
 def element(held: dict[str, Any]) -> str:
@@ -70,7 +78,7 @@ def program(all_held: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _motion(exhibit: Exhibit, scene: dict[str, Any] | None) -> dict[str, Any]:
+def _motion(result_view: ResultView, scene: dict[str, Any] | None) -> dict[str, Any]:
     """Positions of what moves at some hundred moments; nothing where nothing moves."""
     if not scene:
         return {}
@@ -78,7 +86,7 @@ def _motion(exhibit: Exhibit, scene: dict[str, Any] | None) -> dict[str, Any]:
     parts += [(one["orientation"], 4) for one in scene["frames"] if one["orientation"] is not None]
     parts += [(one["id"], one["size"]) for one in scene["fields"]]
     ids = [first + k for first, count in parts for k in range(count)]
-    sample = exhibit.sample(ids, min(_MOMENTS, max(16, _MOST_IN_MOTION // len(ids))))
+    sample = result_view.sample(ids, min(_MOMENTS, max(16, _MOST_IN_MOTION // len(ids))))
     return {"motion": {"ids": ids, "data": b64encode(sample.frame()).decode("ascii")}}
 
 

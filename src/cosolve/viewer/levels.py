@@ -54,7 +54,7 @@ class Levels:
     def __init__(self, read: Read, rows: int, width: int) -> None:
         self._read, self.rows, self.width = read, rows, width
         self._levels: list[tuple[int, Matrix, Matrix]] | None = None  # rows in a slot, lowest, highest
-        self._building = Lock()  # whoever comes second waits for the first
+        self._building = Lock()  # the second thread waits for the first
 
     def window(self, first: int, last: int, most: int) -> Slots:
         """Rows `first` to `last` (not included) in at most so many slots."""

@@ -2,7 +2,7 @@
 
 A macro step begins with extrapolated coupling variables; where they are afterwards is recorded. The difference is the
 residual before any correction: methods that iterate remove it, explicit ones leave it behind as their coupling error.
-It is computed from the recorded values and times when somebody looks, so that runs pay nothing for it.
+It is computed from the recorded values and times when it is displayed, so that runs pay nothing for it.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from cosolve.errors import CosolveError
-from cosolve.viewer.exhibition import Exhibition
 from cosolve.viewer.sweep_map import places
+from cosolve.viewer.viewer_session import ViewerSession
 
 if TYPE_CHECKING:
-    from cosolve.viewer.field_exhibit import FieldExhibit
+    from cosolve.viewer.field_view import FieldView
     from cosolve.viewer.live import Live
 
 _EVERY = 0.25  # seconds between two states of a run at least: more often is not seen, and costs the run
@@ -63,7 +63,7 @@ _PAGE = """<!doctype html>
 """
 
 
-def application(exhibition: Exhibition, token: str, hosts: frozenset[str] | None) -> ASGIApp:
+def application(session: ViewerSession, token: str, hosts: frozenset[str] | None) -> ASGIApp:
     """The web application; `hosts` are the names it answers to (None: any, for a host that was asked for)."""
     app = Starlette(
         routes=[
@@ -79,12 +79,12 @@ def application(exhibition: Exhibition, token: str, hosts: frozenset[str] | None
             WebSocketRoute("/live", _live),
         ]
     )
-    app.state.exhibition = exhibition
-    return Guard(app, token, hosts)
+    app.state.session = session
+    return RequestFilter(app, token, hosts)
 
 
-class Guard:
-    """Lets through whoever has the token and comes from the page itself."""
+class RequestFilter:
+    """Accepts requests with the token that come from the page itself."""
 
     def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str] | None) -> None:
         self._app, self._token, self._hosts = app, token, hosts
@@ -109,7 +109,7 @@ class Guard:
         headers = {key.lower(): value.decode("latin-1") for key, value in scope["headers"]}
         host, origin = headers.get(b"host", ""), headers.get(b"origin")
         if self._hosts is not None and host not in self._hosts:
-            return None  # another name for this computer: somebody else's page may be behind it
+            return None  # another name for this computer: a foreign page may be behind it
         if origin is not None and origin != f"http://{host}":
             return None
         if scope["type"] == "websocket" and origin is None:
@@ -143,7 +143,7 @@ def _file(request: Request) -> Response:
 
 def _about(request: Request) -> Response:
     try:
-        return JSONResponse(request.app.state.exhibition.about())
+        return JSONResponse(request.app.state.session.about())
     except (CosolveError, OSError) as error:
         return _problem(error)
 
@@ -151,14 +151,14 @@ def _about(request: Request) -> Response:
 async def _series(request: Request) -> Response:
     """Signals `ids` of result `r` from `t0` to `t1`, or with `minus` the difference to another result.
 
-    Those of a run that goes on are at hand, and read in this thread (see `Thrift`).
+    Those of a run that goes on are at hand, and read in this thread (see `RateLimiter`).
     """
-    live = request.app.state.exhibition.live
+    live = request.app.state.session.live
     return _window(request) if live is not None and live.goes_on else await run_in_threadpool(_window, request)
 
 
 def _window(request: Request) -> Response:
-    query, exhibition = request.query_params, request.app.state.exhibition
+    query, session = request.query_params, request.app.state.session
     try:
         addresses = [int(word) for word in query.get("ids", "").split(",") if word][:_MOST_SIGNALS]
         t0, t1, most = float(query["t0"]), float(query["t1"]), int(query.get("n", 1000))
@@ -170,11 +170,11 @@ def _window(request: Request) -> Response:
         return JSONResponse({"problem": "series takes r, ids, t0, t1 and n, all of them numbers"}, 400)
     try:
         if "sample" in query:
-            window = exhibition.sample(result, addresses, most)
+            window = session.sample(result, addresses, most)
         elif minus is None:
-            window = exhibition.window(result, addresses, t0, t1, most)
+            window = session.window(result, addresses, t0, t1, most)
         else:
-            window = exhibition.difference(result, minus, addresses[0] if addresses else 0, t0, t1, most)
+            window = session.difference(result, minus, addresses[0] if addresses else 0, t0, t1, most)
     except (CosolveError, OSError) as error:
         return _problem(error)
     return Response(window.frame(), media_type="application/octet-stream")
@@ -184,7 +184,7 @@ def _map(request: Request) -> Response:
     """A quantity of a sweep over `x` and `y`, at places `at` (JSON) of the other dimensions."""
     query = request.query_params
     try:
-        found = request.app.state.exhibition.the_sweep.map(
+        found = request.app.state.session.the_sweep.map(
             query.get("quantity", ""), query.get("x", ""), query.get("y", ""), places(query.get("at", "{}"))
         )
     except (CosolveError, OSError) as error:
@@ -195,7 +195,7 @@ def _map(request: Request) -> Response:
 def _cell(request: Request) -> Response:
     """One run of a sweep."""
     try:
-        return JSONResponse(request.app.state.exhibition.the_sweep.cell(places(request.query_params.get("at", "{}"))))
+        return JSONResponse(request.app.state.session.the_sweep.cell(places(request.query_params.get("at", "{}"))))
     except (CosolveError, OSError) as error:
         return _problem(error)
 
@@ -215,10 +215,10 @@ def _limits(request: Request) -> Response:
     return _of_fields(request, lambda shown, q: shown.limits(int(q["field"])))
 
 
-def _of_fields(request: Request, asked: Callable[[FieldExhibit, Any], bytes | dict[str, Any]]) -> Response:
+def _of_fields(request: Request, asked: Callable[[FieldView, Any], bytes | dict[str, Any]]) -> Response:
     query = request.query_params
     try:
-        found = asked(request.app.state.exhibition.fields(int(query.get("f", 0))), query)
+        found = asked(request.app.state.session.fields(int(query.get("f", 0))), query)
     except (CosolveError, OSError) as error:
         return _problem(error)
     except (KeyError, ValueError):
@@ -232,7 +232,7 @@ def _problem(error: Exception) -> Response:
 
 async def _live(socket: WebSocket) -> None:
     """States of the run out, orders in; an order is a JSON object with the key `do`."""
-    live = socket.app.state.exhibition.live
+    live = socket.app.state.session.live
     if live is None:
         await socket.close(1008)
         return
@@ -244,7 +244,7 @@ async def _live(socket: WebSocket) -> None:
         while True:
             text = await socket.receive_text()
             order = None
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 order = json.loads(text) if len(text) <= _LONGEST_ORDER else None
             if isinstance(order, dict):
                 await asyncio.to_thread(live.order, order)
@@ -260,7 +260,7 @@ async def _live(socket: WebSocket) -> None:
 
 async def _tell(socket: WebSocket, live: Live, hurry: asyncio.Event) -> None:
     """States, when there is something new; soon after an order, otherwise at a pace that leaves the run its time."""
-    last, thrift = "", Thrift()
+    last, rate_limiter = "", RateLimiter()
     with suppress(WebSocketDisconnect, RuntimeError, OSError):
         while True:
             text = json.dumps(live.state())
@@ -268,22 +268,22 @@ async def _tell(socket: WebSocket, live: Live, hurry: asyncio.Event) -> None:
                 await socket.send_text(text)
                 last = text
             with suppress(TimeoutError):
-                await asyncio.wait_for(hurry.wait(), thrift.pause() if live.goes_on else _EVERY)
+                await asyncio.wait_for(hurry.wait(), rate_limiter.pause() if live.goes_on else _EVERY)
                 hurry.clear()
                 await asyncio.sleep(_SOON)
 
 
-class Thrift:
+class RateLimiter:
     """How long to wait for the next look at a run, so that all looks together take at most a small share of its time.
 
     The run and this thread share one interpreter: what one of them computes, the other waits for. A page asks for
     numbers when it is told of a new state, so states set the pace of everything; with more pages, wider systems or a
     slower machine they come less often.
 
-    >>> thrift = Thrift()
-    >>> thrift.pause(used=thrift.used + 0.003)
+    >>> rate_limiter = RateLimiter()
+    >>> rate_limiter.pause(used=rate_limiter.used + 0.003)
     0.25
-    >>> thrift.pause(used=thrift.used + 0.030)
+    >>> rate_limiter.pause(used=rate_limiter.used + 0.030)
     2.0
     """
 

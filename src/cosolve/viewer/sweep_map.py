@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cosolve.basics.packages import optional
+from cosolve.basics.plain_file import refuse_no_file
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.viewer.frames import plain_dict
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _TOLD = ("error", "note")
 _MOST_CELLS = 250_000
+_MOST_PACKED = 1100  # times smaller than its numbers is what is packed, at most
 _ROWS = "variant"  # the dimension of variants that were given row by row
 
 
@@ -151,16 +154,17 @@ def is_sweep(shown: object) -> bool:
 
 def read_sweep(path: Path) -> SweepMap:
     """A sweep from a netCDF file."""
+    refuse_no_file(path)
     if not path.exists():
         raise SetupError(f"there is no file '{path}'; check the path")
-    try:
-        import xarray as xr
+    xr = optional("xarray", "netcdf", "a netCDF file")
+    optional("h5netcdf", "netcdf", "a netCDF file")
+    from cosolve.result.file_columns import dataset, hdf5_read
 
+    with hdf5_read(path) as file:
+        for name in file:
+            held = dataset(file, path, name)
+            if held.size * held.dtype.itemsize > _MOST_PACKED * path.stat().st_size:
+                raise SetupError(f"'{path}': '{name}' is larger than the file can hold; was it damaged?")
         with xr.open_dataset(path, engine="h5netcdf") as found:
             return SweepMap(found.load(), path.name)
-    except ImportError as error:
-        raise SetupError(
-            f'netCDF files need xarray and h5netcdf ({error}); pip install "cosolve[netcdf]" brings them'
-        ) from None
-    except (OSError, ValueError) as error:
-        raise SetupError(f"'{path}' cannot be read as a netCDF file: {error}") from None

@@ -1,4 +1,4 @@
-/* A mass on a spring and a damper, crossed exactly for polynomial inputs. VARIANT says what couples it:
+/* A mass on a spring and a damper, advanced exactly for polynomial inputs. VARIANT says what couples it:
  *   0 a force f;  1 the motion of a foreign mass over its own copy of the coupling spring;
  *   2 the same, and it gives the spring's force F;  3 springs to a left and a right neighbour. */
 enum { TIME, M, C, D, CK, DK, X, V, DX, DV, U1, U2, U3, U4, F, FAIL_AT, FAILURE, N_VARIABLES };

@@ -77,7 +77,7 @@ def test_fmi_1_is_refused_by_its_file_name(tmp_path):
     file = tmp_path / "old.fmu"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("modelDescription.xml", text)
-    with pytest.raises(cs.SetupError, match=r"old\.fmu.*FMI 1\.0|FMI 1\.0.*old\.fmu"):
+    with pytest.raises(cs.errors.SetupError, match=r"old\.fmu.*FMI 1\.0|FMI 1\.0.*old\.fmu"):
         cs.load_fmu(file)
 
 
@@ -107,10 +107,10 @@ def test_resources_in_a_folder_with_spaces_and_umlauts(fmi, tmp_path):
 def test_strange_names(fmi):
     """Blanks, quotes, brackets, umlauts, markup: by their own names in `parameters`, `start` and `get`."""
     a = part("names", fmi)
-    assert STRANGE["u"] in str(cs.inspect_fmu(animal("names", fmi)))
+    assert STRANGE["u"] in str(cs.fmi.inspect_fmu(animal("names", fmi)))
     equal(run(a, fmi), expected("names", fmi))
     assert a.get(STRANGE["rate"]) == 3.0
-    with pytest.raises(cs.SetupError, match="Füllstand"):
+    with pytest.raises(cs.errors.SetupError, match="Füllstand"):
         cs.load_fmu(animal("names", fmi), outputs=["Füllstand"])
 
 
@@ -175,10 +175,10 @@ def test_a_warning_in_every_step(fmi, caplog):
 
 @pytest.mark.parametrize("transport", ["shared_memory", "pipe"])
 def test_standard_output_does_not_disturb_the_exchange(transport):
-    """The process of an isolated FMU talks through pipes of its own; what the FMU prints goes elsewhere."""
+    """The process of an isolated FMU communicates through pipes of its own; what the FMU prints goes elsewhere."""
     from functools import partial
 
-    a = cs.Isolated(partial(part, "chatty", 2), transport=transport)
+    a = cs.remote.Isolated(partial(part, "chatty", 2), transport=transport)
     equal(run(a, 2), expected("chatty", 2))
 
 

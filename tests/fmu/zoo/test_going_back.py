@@ -10,6 +10,7 @@ from tests.fmu.zoo.pairs import pair, part
 from typer.testing import CliRunner
 
 import cosolve as cs
+from cosolve.accuracy import rollback as rollback_of_runs
 from cosolve.cli import app
 from cosolve.fmu.findings import facts
 from cosolve.result.verdict import verdict
@@ -21,7 +22,7 @@ RUNS = {
     "iqn": {"method": cs.Implicit(1, corrector=cs.IqnIls()), "step": 0.02},
     "adaptive": {"method": cs.Jacobi(1), "step": cs.Adaptive(rtol=1e-4)},
 }
-#: quasi-Newton methods run in the readable engine
+#: quasi-Newton methods run in the Python engine
 ENGINES = pytest.mark.parametrize(
     ("run", "compiled"), [(run, compiled) for run in RUNS for compiled in (False, True) if run != "iqn" or not compiled]
 )
@@ -31,6 +32,7 @@ ENGINES = pytest.mark.parametrize(
 def _forgotten(monkeypatch):
     """What one test learns of an FMU must not reach another."""
     monkeypatch.setattr(facts, "_known", {})
+    monkeypatch.setattr(facts, "_back", {})
 
 
 def rollback(result):
@@ -41,7 +43,7 @@ def rollback(result):
 @ENGINES
 def test_an_event_that_is_lost_is_told(fmi, run, compiled):
     """A clutch closes at t = 0.4, and never does after one restore: the run is smooth and wrong."""
-    with pytest.warns(cs.AccuracyWarning, match="'a' loses something when it is set back") as caught:
+    with pytest.warns(cs.errors.AccuracyWarning, match="'a' loses something when it is set back") as caught:
         result = cs.simulate(pair(part("engages", fmi), fmi), t_end=1.0, compiled=compiled, **RUNS[run])
     (note,) = rollback(result)
     assert note.level == "error"
@@ -59,7 +61,7 @@ def test_an_event_that_is_lost_is_told(fmi, run, compiled):
 
 @VERSIONS
 def test_a_bar_is_not_given_for_it(fmi):
-    with pytest.warns(cs.AccuracyWarning, match="loses something"):
+    with pytest.warns(cs.errors.AccuracyWarning, match="loses something"):
         result = cs.simulate(pair(part("engages", fmi), fmi), t_end=1.0, error_bar=True, **RUNS["semi-implicit"])
     assert not result.error_bar.bar
     assert "loses something when it is set back" in result.error_bar.reason
@@ -92,13 +94,13 @@ def test_a_small_loss_is_a_remark(fmi):
 
 @VERSIONS
 def test_one_in_a_process_of_its_own_is_proven_too(fmi):
-    with pytest.warns(cs.AccuracyWarning, match="'a' loses something"):
+    with pytest.warns(cs.errors.AccuracyWarning, match="'a' loses something"):
         result = cs.simulate(pair(part("engages", fmi, isolated=True), fmi), t_end=1.0, **RUNS["semi-implicit"])
     assert rollback(result)[0].level == "error"
 
 
 @VERSIONS
-def test_driven_inputs_and_changes_are_crossed_again_as_they_were(fmi):
+def test_driven_inputs_and_changes_are_repeated_as_they_were(fmi):
     system = cs.System({"a": part("plain", fmi), "b": cs.load_fmu(animal("plain", fmi))})
     system.set("a.u", cs.Table([0.0, 0.13, 0.37, 1.0], [0.0, 2.0, -1.0, 0.5]))
     system.connect("a.y", "b.u")
@@ -112,26 +114,57 @@ def test_driven_inputs_and_changes_are_crossed_again_as_they_were(fmi):
 @VERSIONS
 def test_what_a_run_found_is_known_to_the_next_process(fmi, tmp_path, monkeypatch):
     monkeypatch.setenv("COSOLVE_FINDINGS", str(tmp_path / "findings"))
-    with pytest.warns(cs.AccuracyWarning, match="loses something"):
+    with pytest.warns(cs.errors.AccuracyWarning, match="loses something"):
         cs.simulate(pair(part("engages", fmi), fmi), t_end=1.0, **RUNS["semi-implicit"])
     monkeypatch.setattr(facts, "_known", {})  # as in another process
-    with pytest.warns(cs.FmuWarning, match=r"does|did not claim that it saves its state: in a run this fails"):
+    with pytest.warns(cs.errors.FmuWarning, match=r"does|did not claim that it saves its state: in a run this fails"):
         known = cs.load_fmu(animal("engages", fmi))
-    with pytest.raises(cs.CapabilityError, match="SemiImplicit needs rollback"):
+    with pytest.raises(cs.errors.CapabilityError, match="SemiImplicit needs rollback"):
         cs.simulate(pair(known, fmi), t_end=0.1, **RUNS["semi-implicit"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cs.load_fmu(animal("plain", fmi))  # another FMU
-    (kept,) = (tmp_path / "findings").iterdir()
-    assert json.loads(kept.read_text())["findings"][0]["claim"] == "saves its state"
+    kept = [json.loads(file.read_text())["findings"] for file in (tmp_path / "findings").iterdir()]
+    assert [finding["claim"] for findings in kept for finding in findings] == ["saves its state"]
+
+
+@VERSIONS
+@pytest.mark.parametrize("compiled", [False, True])
+def test_one_that_came_back_is_not_asked_again(fmi, compiled, tmp_path, monkeypatch):
+    """Proof after a run costs a part of it: once for an FMU, its values and times, and wherever a bar is wanted."""
+    monkeypatch.setenv("COSOLVE_FINDINGS", str(tmp_path / "findings"))
+    asked = []
+
+    def replayed(caller, i, done=rollback_of_runs.replayed):
+        asked.append(caller.plan.names[i])
+        return done(caller, i)
+
+    monkeypatch.setattr(rollback_of_runs, "replayed", replayed)
+
+    def simulate(t_end=1.0, rate=None, **more):
+        asked.clear()
+        cs.simulate(pair(part("plain", fmi, rate), fmi), t_end=t_end, compiled=compiled, **RUNS["implicit"], **more)
+        return list(asked)
+
+    assert simulate() == ["a", "b"]
+    assert simulate() == []
+    assert simulate(t_end=0.5) == []
+    assert simulate(error_bar=True) == ["a", "b"]
+    monkeypatch.setattr(facts, "_known", {})  # as in another process
+    monkeypatch.setattr(facts, "_back", {})
+    assert simulate() == []
+    assert simulate(t_end=1.5) == ["a", "b"]
+    # of other values the second, fourth, eighth ... are looked at; `a` and `b` are the same FMU with two sets of them
+    found = [simulate(rate=1.0 + k) for k in (0, 1, 3, 4, 5, 6)]
+    assert found == [[], ["a"], [], [], [], ["a"]]
 
 
 @VERSIONS
 def test_the_trial_goes_through_the_whole_default_experiment(fmi):
-    trial = cs.try_fmu(animal("engages", fmi), instances=0)
+    trial = cs.fmi.try_fmu(animal("engages", fmi), instances=0)
     assert trial["saves its state"].verdict == "fails"
     assert "going back in every step of its default experiment" in trial["saves its state"].text
-    assert cs.try_fmu(animal("plain", fmi), instances=0)["saves its state"].verdict == "holds"
+    assert cs.fmi.try_fmu(animal("plain", fmi), instances=0)["saves its state"].verdict == "holds"
     out = CliRunner().invoke(app, ["inspect", "--try", str(animal("engages", fmi))])
     assert "default experiment" in " ".join(out.output.split())
 
@@ -143,7 +176,7 @@ KINDS = ("engages", "fades", "rounds", "lags", "plain")
 @pytest.mark.parametrize("seed", range(200))
 @pytest.mark.parametrize("name", KINDS)
 def test_random_runs_are_refused_told_or_right(name, seed):
-    """Never a wrong result without a word, and never a word about a sound one."""
+    """Never a wrong result silently, and never a word about a sound one."""
     rng = np.random.default_rng([seed, KINDS.index(name)])
     fmi, run = int(rng.integers(2, 4)), list(RUNS)[int(rng.integers(len(RUNS)))]
     options = dict(RUNS[run]) if run == "adaptive" else {**RUNS[run], "step": float(rng.uniform(0.005, 0.05))}

@@ -22,7 +22,7 @@ NEVER = (
         "steady_late",
     ),  # test_sampling.py, test_start.py
 )
-#: rollback that does not bring back the state: fine as long as nobody rolls back
+#: rollback that does not bring back the state: fine without rollback
 NO_ROLLBACK = ("state_kept", "state_half", "poor", "outputs_late_poor", "engages", "fades", "rounds", "lags")
 RUN = [name for name in ANIMALS if name not in NEVER]
 CASES = [(name, fmi) for name in RUN for fmi in ANIMALS[name].versions]

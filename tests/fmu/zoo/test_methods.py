@@ -81,7 +81,7 @@ def test_process_of_its_own(name, method):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_substeps_and_kept_states(fmi):
-    """An FMU that stands still when it is told that somebody may go back is not told so, whoever may."""
+    """An FMU that stands still when it is told that a rollback is possible is never told so."""
     for method in (cs.Jacobi(1), cs.SemiImplicit(1), cs.Implicit(1)):
         parts = (part(name, fmi, substeps=2) for name in ("goes_back", "plain"))
         found, want = (cs.simulate(pair(a, fmi), t_end=1.0, method=method, step=0.05)["a.y"] for a in parts)

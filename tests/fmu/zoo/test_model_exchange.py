@@ -33,7 +33,7 @@ def twice(a, fmi, method):
 @pytest.mark.sample(8)
 @pytest.mark.parametrize(("name", "fmi"), CASES)
 def test_the_loop(name, fmi):
-    """A lag with its input held is crossed by the co-simulation FMU exactly, by our solver to 1e-10."""
+    """A lag with its input held is advanced by the co-simulation FMU exactly, by our solver to 1e-10."""
     for one, two in zip(twice(part(name, fmi, **KIND), fmi, "Jacobi(0)"), expected(name, fmi), strict=True):
         np.testing.assert_allclose(one, two, rtol=0, atol=2e-9)
 

@@ -76,10 +76,12 @@ def test_the_loop(animals, sweep, isolated):
 def test_an_exception_in_the_model(animals):
     """Ends the run with the name of the FMU, and what was computed is kept; fatal errors forbid further calls."""
     system = system_of(animals["raising_lag"])
-    with pytest.raises(cs.SubsystemError, match=r"'RaisingLag.fmu' returned 'fatal'") as caught:
+    with pytest.raises(cs.errors.SubsystemError, match=r"'RaisingLag.fmu' returned 'fatal'") as caught:
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05)
     assert caught.value.result.t[-1] == pytest.approx(0.5)
-    with pytest.raises(cs.SubsystemError, match=r"'RaisingLag.fmu' met a fatal error before; load the FMU again"):
+    with pytest.raises(
+        cs.errors.SubsystemError, match=r"'RaisingLag.fmu' met a fatal error before; load the FMU again"
+    ):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05)
 
 

@@ -35,7 +35,7 @@ print("done")
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_saved_states_are_freed_in_time(fmi):
-    """Python's debugging allocator fills freed memory with garbage: whoever touches it crashes."""
+    """Python's debugging allocator fills freed memory with garbage: any access crashes."""
     environment = {**os.environ, "PYTHONMALLOC": "debug", "MALLOC_PERTURB_": "165", "MALLOC_CHECK_": "3"}
     words = RUN.format(file=str(animal("plain", fmi)))
     done = processes.run([sys.executable, "-c", words], env=environment)

@@ -27,7 +27,7 @@ def test_a_run_that_stops(name, fmi, words, method):
     a = part(name, fmi)
     system = pair(a, fmi)
     for compiled in (False, None):
-        with pytest.raises(cs.SubsystemError) as caught:
+        with pytest.raises(cs.errors.SubsystemError) as caught:
             cs.simulate(system, t_end=1.0, method=method, step=0.05, compiled=compiled)
         assert f"the FMU '{name}.fmu' {words}" in str(caught.value)
         assert caught.value.subsystem == "a"
@@ -51,7 +51,7 @@ def ended(system, method):
     """The result of a run that ends early, and what is said about it."""
     try:
         result = cs.simulate(system, t_end=1.0, method=method, step=0.05)
-    except cs.SubsystemError as error:
+    except cs.errors.SubsystemError as error:
         return error.result, str(error)
     return result, str(getattr(result, "ended", ""))
 
@@ -78,10 +78,10 @@ def test_a_smaller_step_is_taken_by_the_one_that_changed_its_mind(fmi):
 @VERSIONS
 def test_steps_of_one_size_only(fmi):
     system = pair(part("own_step", fmi), fmi)
-    with pytest.raises(cs.SubsystemError, match=r"'own_step.fmu' returned 'error' .* says: my step is 0.02"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"'own_step.fmu' returned 'error' .* says: my step is 0.02"):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05)
     assert "my step is 0.02" in str(cs.check(system, cs.Implicit(1), 0.05))
-    with pytest.raises(cs.SubsystemError, match=r"'own_step.fmu' takes steps of one size only"):
+    with pytest.raises(cs.errors.SubsystemError, match=r"'own_step.fmu' takes steps of one size only"):
         cs.simulate(system, t_end=1.0, method=cs.Jacobi(1), step=cs.Adaptive(rtol=1e-3, first_step=0.02))
 
 
@@ -97,7 +97,7 @@ def test_a_parameter_that_the_fmu_did_not_take(name, words, kind, fmi):
     system = pair(part(name, fmi, kind=kind), fmi)
     assert "did not take the parameter" in str(cs.check(system, cs.Jacobi(0), 0.05))
     for _ in range(2):
-        with pytest.raises(cs.SubsystemError, match=said):
+        with pytest.raises(cs.errors.SubsystemError, match=said):
             cs.simulate(system, t_end=1.0, method=cs.Jacobi(0), step=0.05)
     a = part(name, fmi, kind=kind, read_back=False)
     found = y(cs.simulate(pair(a, fmi), t_end=1.0, method=cs.Jacobi(0), step=0.05), a)
@@ -114,7 +114,7 @@ def test_a_state_that_does_not_come_back(name, fmi):
     assert "'a' does not come back to its saved state" in str(cs.check(system, cs.SemiImplicit(1), 0.05))
     for method in METHODS[2:]:
         for compiled in (False, None, True):
-            with pytest.raises(cs.SubsystemError, match=rf"'{name}.fmu' does not come back to a saved state"):
+            with pytest.raises(cs.errors.SubsystemError, match=rf"'{name}.fmu' does not come back to a saved state"):
                 cs.simulate(system, t_end=1.0, method=method, step=0.05, compiled=compiled)
 
 
@@ -136,7 +136,9 @@ def test_derivatives_that_are_wrong(name, fmi):
         proof._distrusted.clear()
         system, other = pair(part(name, fmi), fmi), part("black", fmi)
         want = cs.simulate(pair(other, fmi), t_end=1.0, method=method, step=0.05, compiled=False)
-        with pytest.warns(cs.FmuWarning, match=rf"derivatives that the FMU '{name}.fmu' gives are wrong: 'y' by 'u'"):
+        with pytest.warns(
+            cs.errors.FmuWarning, match=rf"derivatives that the FMU '{name}.fmu' gives are wrong: 'y' by 'u'"
+        ):
             first = cs.simulate(system, t_end=1.0, method=method, step=0.05, compiled=False)
         second = cs.simulate(system, t_end=1.0, method=method, step=0.05, compiled=False)
         np.testing.assert_array_equal(first["a.y"], second["a.y"])
@@ -149,7 +151,7 @@ def test_random_numbers(fmi):
     system = pair(part("random", fmi), fmi)
     assert "'a' does not come back to its saved state" in str(cs.check(system, cs.Implicit(1), 0.05))
     for method in METHODS[2:]:
-        with pytest.raises(cs.SubsystemError, match=r"'random.fmu' does not come back to a saved state"):
+        with pytest.raises(cs.errors.SubsystemError, match=r"'random.fmu' does not come back to a saved state"):
             cs.simulate(system, t_end=1.0, method=method, step=0.05)
 
 
@@ -171,7 +173,7 @@ def test_two_instances_that_must_not_meet(name):
         for one, two in zip(found, expected("black", 2), strict=True):
             np.testing.assert_array_equal(one, two)
     if name == "once":
-        with pytest.raises(cs.SetupError, match=r"once.fmu' allows one instance per process .*isolated=True"):
+        with pytest.raises(cs.errors.SetupError, match=r"once.fmu' allows one instance per process .*isolated=True"):
             two_of(name, 2)
 
 
@@ -214,6 +216,6 @@ def test_a_crash_in_saving_or_restoring_is_a_sentence(name, fmi, use, monkeypatc
     with pytest.raises(cs.CosolveError, match=words) as caught:
         uses[use]()
     assert len(str(caught.value)) < 300 + 60 * (use == "check")
-    with pytest.warns(cs.FmuWarning, match="saves its state: in a run this crashes"):  # later ones know
+    with pytest.warns(cs.errors.FmuWarning, match="saves its state: in a run this crashes"):  # later ones know
         again = cs.load_fmu(animal(name, fmi))
     assert "rollback" not in cs.capabilities(again)

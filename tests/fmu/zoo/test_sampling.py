@@ -73,7 +73,7 @@ def test_sampled_says_what_the_description_does_not(fmi):
 @VERSIONS
 def test_a_step_that_is_not_that_of_the_controller_is_told(fmi):
     with pytest.warns(
-        cs.FmuWarning, match=r"is a sampled controller with samples every 0.1, and its macro step is 0.05"
+        cs.errors.FmuWarning, match=r"is a sampled controller with samples every 0.1, and its macro step is 0.05"
     ):
         cs.simulate(controlled("samples", fmi), t_end=0.2, step=0.05, method=cs.Jacobi(0))
 
@@ -109,7 +109,7 @@ def counting(name, value, fmi):
 @pytest.mark.parametrize(("name", "words"), [("counts", "takes whole numbers"), ("switches", "takes 0 or 1")])
 def test_other_numbers_are_refused_where_whole_ones_are_due(fmi, method, name, words):
     system = counting(name, lambda t: 0.0 if t < 0.25 else 0.7, fmi)
-    with pytest.raises(cs.SimulationError, match=rf"'u' {words} and was given 0.7, which is none") as caught:
+    with pytest.raises(cs.errors.SimulationError, match=rf"'u' {words} and was given 0.7, which is none") as caught:
         cs.simulate(system, t_end=1.0, step=0.1, method=method)
     assert len(str(caught.value)) < 300
     assert caught.value.result["c.y"].max() == 0.0  # no step went on with 1
@@ -130,7 +130,7 @@ def test_whole_numbers_pass_through_every_method(fmi, method, name):
 def test_a_constant_that_is_not_whole_is_refused_at_the_start(fmi):
     system = cs.System({"c": cs.load_fmu(animal("counts", fmi))})
     system.set("c.u", 2.7)
-    with pytest.raises(cs.SimulationError, match=r"was given 2\.7"):
+    with pytest.raises(cs.errors.SimulationError, match=r"was given 2\.7"):
         cs.simulate(system, t_end=1.0, step=0.1, method=cs.Jacobi(0))
 
 
@@ -144,7 +144,7 @@ def test_numbers_that_no_double_is_are_not_changed(kind):
     assert fmu.get("n") == 2**53 + 1
     system = cs.System({"c": cs.load_fmu(animal("wide", 3), inputs=["u"], kind=kind)})
     system.set("c.u", 0.0)
-    with pytest.raises(cs.SimulationError, match=r"'n' is 9007199254740993, and whole numbers beyond 2\*\*53"):
+    with pytest.raises(cs.errors.SimulationError, match=r"'n' is 9007199254740993, and whole numbers beyond 2\*\*53"):
         cs.simulate(system, t_end=0.1, step=0.1, method=cs.Jacobi(0))
 
 
@@ -162,15 +162,15 @@ def test_whole_numbers_that_a_double_may_stand_for_twice_are_not_set():
 
 @pytest.mark.parametrize("kind", [None, "co-simulation"])
 def test_a_clock_is_refused_by_name(kind):
-    with pytest.raises(cs.SetupError, match=r"clocked.fmu': its clock 'tick' would never tick"):
+    with pytest.raises(cs.errors.SetupError, match=r"clocked.fmu': its clock 'tick' would never tick"):
         cs.load_fmu(animal("clocked", 3), kind=kind)
-    seen = cs.inspect_fmu(animal("clocked", 3))
+    seen = cs.fmi.inspect_fmu(animal("clocked", 3))
     assert not any(verdict.possible for verdict in seen.methods)
     assert "clock 'tick'" in seen.methods[0].reason
 
 
 def test_what_is_not_a_number_is_not_listed_as_a_port():
-    seen = cs.inspect_fmu(animal("types_arrays", 3))
+    seen = cs.fmi.inspect_fmu(animal("types_arrays", 3))
     assert not {"blob", "blob_out", "tick", "tock", "message"} & {row["name"] for row in (*seen.inputs, *seen.outputs)}
     said = " ".join(seen.remarks)
     assert "'blob', 'blob_out' (Binary)" in said
@@ -186,4 +186,4 @@ def test_the_end_of_a_run_is_told_where_it_is_known(fmi, kind):
     assert (cs.simulate(system, t_end=0.7, step=0.1, method=cs.Jacobi(0))["c.y"] == 0.7).all()
     stepper = cs.Stepper(system, method=cs.Jacobi(0), step=0.1)
     stepper.step()
-    assert stepper["c.y"] == -1.0  # nobody knows
+    assert stepper["c.y"] == -1.0  # unknown

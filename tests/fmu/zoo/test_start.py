@@ -3,6 +3,8 @@
 The `steady` animals begin in the steady state of their input, `y = 2 gain u`, and no output reacts to an input later.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from tests.fmu.zoo.members import animal
@@ -49,14 +51,18 @@ def test_initial_values_pass_through_laws_and_formulas(fmi, kind):
 
 @KINDS
 @ANIMALS
-def test_a_loop_of_initialisations_is_solved(fmi, kind, name):
-    """a = 1 + b / 2, b = -a: 2/3 and -2/3."""
-    system = cs.System({"a": steady(fmi, kind, name), "b": steady(fmi, kind, name, gain=-0.5)})
-    system.law("a.u", lambda y: 1.0 + 0.5 * y, of="b.y")
-    system.connect("a.y", "b.u")
+@pytest.mark.parametrize("gains", [(0.5, -0.5), (0.4, 0.6, -0.9)], ids=["two", "three"])
+def test_a_loop_of_initialisations_is_solved(fmi, kind, name, gains):
+    """The first has `u = 1 + y / 2` of the last, the others the output before: 2/3 and -2/3, or three unlike ones."""
+    names = "abc"[: len(gains)]
+    system = cs.System({n: steady(fmi, kind, name, gain=gain) for n, gain in zip(names, gains, strict=True)})
+    system.law("a.u", lambda y: 1.0 + 0.5 * y, of=f"{names[-1]}.y")
+    for source, target in pairwise(names):
+        system.connect(f"{source}.y", f"{target}.u")
     result = cs.simulate(system, t_end=0.5, step=0.1, method=cs.Jacobi(0))
-    np.testing.assert_allclose(result["a.y"], 2.0 / 3.0, rtol=1e-11)
-    np.testing.assert_allclose(result["b.y"], -2.0 / 3.0, rtol=1e-11)
+    factors = np.cumprod(2.0 * np.array(gains))
+    for n, factor in zip(names, factors, strict=True):
+        np.testing.assert_allclose(result[f"{n}.y"], factor / (1.0 - 0.5 * factors[-1]), rtol=1e-11)
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
@@ -78,7 +84,7 @@ def test_a_start_that_is_not_consistent_is_told(fmi):
     system.law("a.u", lambda y: 1.0 + 0.5 * y, of="b.y")
     system.connect("a.y", "b.u")
     words = r"the start is not consistent: 'a' ended its initialisation at t = 0 with 'u' = 1, and it is 1.5 since"
-    with pytest.warns(cs.AccuracyWarning, match=words) as caught:
+    with pytest.warns(cs.errors.AccuracyWarning, match=words) as caught:
         cs.simulate(system, t_end=0.5, step=0.1, method=cs.Jacobi(0))
     assert len(str(caught[0].message)) < 300
 

@@ -1,5 +1,5 @@
 /* Side A of the linear pair, in C, doing what it should not: each wrong call says -1 and why, and nothing ends by it.
-   Then it goes away in the middle of the run, without a word (misused leaves), or looks at nothing but whether the
+   Then it goes away in the middle of the run, silently (misused leaves), or looks at nothing but whether the
    coupling goes on (misused ignores). misused quits is side B, which leaves after its start. */
 #include <cosolve_participant.h>
 #include <math.h>
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
   solver = cosolve_open("A", NULL, 20.0);
   if (!solver) return 3;
   WRONG(cosolve_open("A", NULL, 20.0) ? 0 : -1);
-  WRONG(cosolve_open("Nobody", NULL, 20.0) ? 0 : -1);
+  WRONG(cosolve_open("Absent", NULL, 20.0) ? 0 : -1);
   WRONG(cosolve_set_points(solver, "MC", 4, points));
   WRONG(cosolve_set_points(solver, "MB", 4, points));
   WRONG(cosolve_set_points(solver, "MA", -4, points));

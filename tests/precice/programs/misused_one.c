@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
   int id = 0;
   const char *what = argc > 1 ? argv[1] : "";
   if (!strcmp(what, "unmade")) precicec_initialize();
-  precicec_createParticipant(strcmp(what, "name") ? "A" : "Nobody", "config.xml", 0, 1);
+  precicec_createParticipant(strcmp(what, "name") ? "A" : "Absent", "config.xml", 0, 1);
   if (!strcmp(what, "twice")) precicec_createParticipant("A", "config.xml", 0, 1);
   if (!strcmp(what, "mesh")) precicec_setMeshVertices("MC", 1, point, &id);
   precicec_setMeshVertices("MA", 1, point, &id);

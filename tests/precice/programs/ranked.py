@@ -1,4 +1,4 @@
-"""A participant of several processes: ranked.py NAME RANK SIZE [TROUBLE]; RANK "mpi" asks MPI. Writes NAME-RANK.npy.
+"""A participant of several processes: ranked.py NAME RANK SIZE [FAILURE]; RANK "mpi" asks MPI. Writes NAME-RANK.npy.
 
 Nine points on a line, of which each rank has some; the mesh of B lies apart, so that mappings have something to do. A
 diffuses along its line, for which its ranks need each other's values: the readings of all, by MPI, or, where there is
@@ -16,7 +16,7 @@ def main():
     import precice
 
     name, rank, size = sys.argv[1:4]
-    trouble = sys.argv[4] if len(sys.argv) > 4 else ""
+    failure = sys.argv[4] if len(sys.argv) > 4 else ""
     together = None
     if rank == "mpi":
         from mpi4py import MPI
@@ -48,10 +48,10 @@ def main():
     while p.is_coupling_ongoing():
         if p.requires_writing_checkpoint():
             saved = t
-        if windows == 1 and trouble == "killed" and rank == size - 1:
+        if windows == 1 and failure == "killed" and rank == size - 1:
             print("the mesh is tangled", file=sys.stderr, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
-        if windows == 1 and trouble == "leaves" and rank == 0:
+        if windows == 1 and failure == "leaves" and rank == 0:
             p.finalize()
             sys.exit(0)
         dt = p.get_max_time_step_size()

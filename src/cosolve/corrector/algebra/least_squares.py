@@ -8,6 +8,7 @@ import numpy as np
 
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_number, nonzero, whole
+from cosolve.basics.scale import to_unit
 from cosolve.corrector.algebra.labels import variables_of
 from cosolve.corrector.algebra.secants import SMALLEST_FILTER, Secants
 from cosolve.corrector.base import Corrector
@@ -36,6 +37,15 @@ class LeastSquares(Corrector):
         self._begin(())
 
     def start_run(self, labels: Sequence[str], followers: int = 0) -> None:
+        """Forget everything at the start of a run.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            Names of the coupling variables, one per entry of `z` that takes part in the fit.
+        followers : int, default 0
+            Number of further entries of `z` at its end that follow the combination found for the others.
+        """
         self.followers = followers
         self._begin(labels)
 
@@ -84,6 +94,7 @@ class Balance:
 
     def learn(self, r: Vector) -> None:
         """Take note of a residual."""
+        r = r * to_unit(r)
         squares = np.add.reduceat(r * r, self._starts)
         total = squares.sum()
         if np.isfinite(total) and total > 0:

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cosolve.basics.arrays import Vector
-from cosolve.basics.lu import RCOND, equilibration, lu_factor, lu_solve, splu
+from cosolve.basics.arrays import Vector, all_finite
+from cosolve.basics.lu import RCOND, lu_factor, lu_solve, splu
 from cosolve.basics.wording import listed
 from cosolve.errors import SingularInterfaceError
 
@@ -32,7 +32,7 @@ class Factorised:
     def __init__(self, G: InterfaceMatrix, labels: Sequence[str]) -> None:
         self.labels = labels
         self._sparse = not isinstance(G, np.ndarray)
-        if not np.isfinite(G.data if self._sparse else G).all():
+        if not all_finite(G.data if self._sparse else G.reshape(-1)):
             raise self._singular(f"it holds a NaN or an infinity {self._first_bad(G)}")
         size = abs(G)
         rows = np.asarray(size.max(axis=1).todense()).ravel() if self._sparse else size.max(axis=1)
@@ -46,7 +46,7 @@ class Factorised:
         if self._sparse:
             self._factor_sparse(G, rows)
         else:
-            self._factor_dense(G)
+            self._factor_dense(G, size, columns)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Factorised:
         return self  # never changes; and LAPACK and SuperLU objects cannot be copied
@@ -68,8 +68,8 @@ class Factorised:
             self._scaled = csc_array(csc[:3], shape=csc[3])
             self._splu = splu(self._scaled)  # the same matrix has the same factors
 
-    def _factor_dense(self, G: Any) -> None:
-        rows, columns = equilibration(G)
+    def _factor_dense(self, G: Any, size: Any, columns: Any) -> None:
+        rows: Any = (size / columns).max(axis=1)  # equilibration(G)
         scaled = G / rows[:, np.newaxis] / columns
         self._lu, self._pivots, rcond = lu_factor(scaled)
         if not rcond > RCOND:
@@ -88,7 +88,9 @@ class Factorised:
             raise self._singular(self._undetermined(scaled))
         if self._splu is None:
             self._sparse = False
-            self._factor_dense(G.toarray())  # names what is not determined, or finds that all is well
+            dense = G.toarray()
+            size = np.abs(dense)
+            self._factor_dense(dense, size, size.max(axis=0))  # names what is not determined, or finds that all is well
 
     def _undetermined(self, G: Any) -> str:
         """What is wrong with a large sparse matrix: rows for which no pivot is left, or a direction it maps to zero."""
@@ -128,7 +130,7 @@ class Factorised:
         scaled = r / self._rows
         x: Vector = self._splu.solve(scaled) if self._sparse else lu_solve(self._lu, self._pivots, scaled)
         x = x / self._columns
-        if not np.isfinite(x).all():
+        if not all_finite(x):
             raise self._singular(
                 f"the correction of '{self.labels[int(np.flatnonzero(~np.isfinite(x))[0])]}' is not finite"
             )

@@ -29,8 +29,8 @@ class LowRank:
         self._dense = np.zeros((rows, n)) if n <= rank else None
         self._used = 0
         # the memory of rows that are never used is never claimed
-        room = 0 if n <= rank else rank
-        self._A, self._B = np.zeros((room, rows)), np.zeros((room, n))
+        size = 0 if n <= rank else rank
+        self._A, self._B = np.zeros((size, rows)), np.zeros((size, n))
 
     def __len__(self) -> int:
         return self._used
@@ -61,7 +61,7 @@ class LowRank:
             self._used += len(a)
 
     def _compress(self, a: Matrix, b: Matrix) -> None:
-        """Keep the largest singular values, and a quarter of the room free so that this is rare."""
+        """Keep the largest singular values, and a quarter of the columns free so that this is rare."""
         A, B = np.concatenate([self._A[: self._used], a]), np.concatenate([self._B[: self._used], b])
         size_a, size_b = np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=1)
         share = np.sqrt(np.divide(size_b, size_a, out=np.ones_like(size_a), where=(size_a > 0) & (size_b > 0)))

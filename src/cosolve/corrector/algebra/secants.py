@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.scale import to_unit
 from cosolve.corrector.algebra.span import Span
 
 #: Columns cannot be told apart that are closer to each other than rounding.
@@ -46,6 +47,7 @@ class Secants:
     """
 
     _followers: Matrix = np.zeros((0, 0))  # of states in files that were written before there were any
+    _unit = 1.0  # columns are held multiplied by it, so that their squares are numbers
 
     def __init__(self, n: int, capacity: int, tol: float, followers: int = 0) -> None:
         self.n, self.capacity, self.tol = n, min(capacity, n), tol
@@ -88,9 +90,11 @@ class Secants:
         if len(self) >= self.capacity:
             self._keep(self._newest_first[: self.capacity - 1])
         k = next(k for k in range(self.capacity) if k not in self._step)
-        own_r, own_z = dr[: self.n], dz[: self.n]
+        if not self._newest_first:
+            self._unit = to_unit(dr[: self.n])
+        own_r, own_z = dr[: self.n] * self._unit, dz[: self.n] * self._unit
         for span, v in ((self._r, _times(own_r, self._weight_r)), (self._z, _times(own_z, self._weight_z))):
-            span.make_room(self._newest_first)
+            span.free_columns(self._newest_first)
             span.put(k, v)
         self._newest_first.insert(0, k)
         self._step[k] = self._now
@@ -98,20 +102,21 @@ class Secants:
             self._followers[k] = (dz - dr)[self.n :]
 
     def fit(self, r: Vector) -> Vector:
-        """Coefficients `c`, one for every room of a column, that bring `dr(c)` closest to `r`."""
+        """Coefficients `c`, one for every place of a column, that bring `dr(c)` closest to `r`."""
         c = np.zeros(self.capacity)
         if self._newest_first:
             Q, T, size = self._filtered()
-            c[self._newest_first] = _triangular(T, Q.T @ (self._r.basis @ _times(r, self._weight_r))) / size
+            weighed = _times(r * self._unit, self._weight_r)
+            c[self._newest_first] = _triangular(T, Q.T @ (self._r.basis @ weighed)) / size
         return c
 
     def dr(self, c: Vector) -> Vector:
         """`dR c`."""
-        return _divided(self._r.combined(c), self._weight_r)
+        return _divided(self._r.combined(c), self._weight_r) / self._unit
 
     def dz(self, c: Vector) -> Vector:
         """`dZ c`."""
-        return _divided(self._z.combined(c), self._weight_z)
+        return _divided(self._z.combined(c), self._weight_z) / self._unit
 
     def followed(self, c: Vector) -> Vector:
         """`(dZ - dR) c` of the followers."""
@@ -128,7 +133,7 @@ class Secants:
         Q, T, size = self._filtered()
         chosen = np.eye(self.capacity)[self._newest_first]
         P = (_triangular(T, Q.T) / size[:, np.newaxis]) @ self._r.basis
-        return self.dr(chosen), self.dz(chosen), _times(P, self._weight_r)
+        return self.dr(chosen), self.dz(chosen), _times(P, self._weight_r) * self._unit
 
     def _filtered(self) -> tuple[Matrix, Matrix, Vector]:
         """Coordinates of the kept columns of `dR`, each divided by its `size`, as `Q T`; drops all other columns."""

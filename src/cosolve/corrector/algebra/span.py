@@ -64,7 +64,7 @@ class Span:
             self._coefficients[self.rank, k] = outside
             self.rank += 1
 
-    def make_room(self, kept: list[int]) -> None:
+    def free_columns(self, kept: list[int]) -> None:
         """When there is no free row, turn the basis into one of the vectors `kept` only."""
         if self.rank < self._size or self._size == self.n:
             return

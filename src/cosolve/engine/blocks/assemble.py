@@ -1,4 +1,4 @@
-"""Notes of macro steps turned into instructions: what nobody reads is dropped, registers are handed out."""
+"""Notes of macro steps turned into instructions: what is not read is dropped, registers are handed out."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Code:
 
 
 class _Places:
-    """Register rows of values in one program; temporaries are used again when nobody reads them any more."""
+    """Register rows of values in one program; temporaries are used again after their last use."""
 
     def __init__(self, registers: Registers, phase: int) -> None:
         self._registers, self._phase = registers, phase
@@ -131,6 +131,6 @@ class _Places:
         return regs.first_temp + self._held[value]
 
     def free(self, value: Value) -> None:
-        """Nobody reads it any more."""
+        """Its last use is over."""
         if value in self._held:
             self._spare.append(self._held.pop(value))

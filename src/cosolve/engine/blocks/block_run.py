@@ -16,15 +16,15 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.lu import RCOND
 from cosolve.engine.blocks.assemble import Code, Registers
 from cosolve.engine.blocks.program import (
-    Ahead,
     Layout,
     Notes,
     Observed,
+    StepData,
     StepWriter,
     Table,
     end_weight,
     lay_out,
-    returns_asked,
+    returns_coupling_from_outputs,
 )
 from cosolve.engine.blocks.variants import Ensemble, settled
 from cosolve.interface import Plan
@@ -40,7 +40,7 @@ _WORTH_THREADS = 1 << 15  # propagators from which several threads are worth the
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BlockTask:
     """What is run, and what is kept of it."""
 
     method: Method
@@ -84,7 +84,7 @@ class BlockRun:
         self,
         plan: Plan,
         ensemble: Ensemble,
-        wanted: Wanted,
+        wanted: BlockTask,
         workers: int,
         propagate: Callable[[Ensemble, float, int], list[Matrix]] | None,
     ) -> None:
@@ -111,9 +111,9 @@ class BlockRun:
         if wanted.reduce == "end":
             kept[:-1] = False
         self.rows = int(kept.sum()) + 1 if wanted.reduce == "trajectory" else 1
-        assert wanted.method.script is not None
-        self.script = wanted.method.script
-        layout = lay_out(plan, ensemble.parts, returns_asked(self.method, self.script))
+        assert wanted.method.declaration is not None
+        self.declaration = wanted.method.declaration
+        layout = lay_out(plan, ensemble.parts, returns_coupling_from_outputs(self.method, self.declaration))
         self.start, self.start_z = self._start_rows(layout, z), z
         self.table = Table(ensemble.count)
         ones = self.table.row(1.0)
@@ -123,14 +123,14 @@ class BlockRun:
     def _schedule(self, layout: Layout, sums: list[Observed], kept: Any, ones: int, reduce: str) -> None:
         """What the kernel does in every step."""
         plan, method, count = self.plan, self.method, self.clock.count
-        back = max(method.degree, self.script.guess)
+        back = max(method.degree, self.declaration.guess)
         registers = Registers(layout.width, back + 2, plan.n_y, len(sums))
         code = self.code = Code(registers)
         self._degree = method.degree if plan.n_z else 0  # of input signals
         writer = StepWriter(plan, method, layout, self.ensemble.parts, self.ensemble.offsets, self.table)
         written: dict[tuple[float, tuple[float, ...]], Any] = {}
         programs: dict[tuple[Any, int, bool, bool], int] = {}
-        # the first macro steps may be crossed in pieces, which are steps like others of which nothing is kept
+        # the first macro steps may be advanced in pieces, which are steps like others of which nothing is kept
         opening, counts = self._opening()
         self.extra = len(opening) - len(counts)
         #: the macro step that each step belongs to
@@ -208,13 +208,13 @@ class BlockRun:
         self.steps, self._engine = machine_code.compiled(text)
         self.schedule[:, 5] = np.where(length > 1, length, 0)
 
-    def _ahead(self, H: float, past: tuple[float, ...]) -> Ahead:
+    def _ahead(self, H: float, past: tuple[float, ...]) -> StepData:
         """A step of length `H` after steps of these lengths."""
         inverse = None
-        if self.script.corrector is not None:
+        if self.declaration.corrector is not None:
             weight = end_weight(self.method, past, H)[:, 0]
             inverse = self._inverse(self._propagators(H, len(weight) - 1), weight)
-        return Ahead(H, past, lambda rows: self._propagators(H, rows - 1), inverse)
+        return StepData(H, past, lambda rows: self._propagators(H, rows - 1), inverse)
 
     def _propagators(self, H: float, degree: int) -> list[Matrix]:
         if (H, degree) not in self._made:
@@ -255,7 +255,7 @@ class BlockRun:
         return found
 
     def _inverse(self, made: list[Matrix], weight: Vector) -> Matrix:
-        """Inverses of `G = dr/dz + dr/dy dy/dz` (`engine/readable/trial.py`), rows and columns scaled meanwhile."""
+        """Inverses of `G = dr/dz + dr/dy dy/dz` (`engine/python/trial.py`), rows and columns scaled meanwhile."""
         plan, count = self.plan, self.ensemble.count
         G = np.zeros((count, plan.n_z, plan.n_z))
         G[:, range(plan.n_z), range(plan.n_z)] = 1.0
@@ -279,7 +279,7 @@ class BlockRun:
         scaled[singular] = np.eye(plan.n_z)
         inverse = np.linalg.inv(scaled)
         rcond = 1.0 / (np.abs(scaled).sum(axis=1).max(axis=1) * np.abs(inverse).sum(axis=1).max(axis=1))
-        self.alone |= bad | singular | ~(rcond > RCOND)  # the readable engine finds the words
+        self.alone |= bad | singular | ~(rcond > RCOND)  # the Python engine raises the error
         inverse = inverse / columns[:, :, np.newaxis] / rows[:, np.newaxis]
         return np.ascontiguousarray(np.moveaxis(inverse, 0, 2))
 

@@ -1,7 +1,7 @@
-"""Blocks of variants: linear subsystems with plain connections, crossed by `kernel.py`.
+"""Blocks of variants: linear subsystems with plain connections, advanced by `kernel.py`.
 
 Every variant has the same subsystems, ports and connections as a template; matrices, initial states and constant inputs
-differ. The sums are those of the readable engine in the same order; only propagators (`propagators.py`) and, for
+differ. The sums are those of the Python engine in the same order; only propagators (`propagators.py`) and, for
 semi-implicit methods, the solution with the interface Jacobian are found by another route, to rounding.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.products import IN_ORDER
-from cosolve.engine.blocks.block_run import BlockRun, Wanted, in_threads
-from cosolve.engine.blocks.program import VERBS, Integers
+from cosolve.engine.blocks.block_run import BlockRun, BlockTask, in_threads
+from cosolve.engine.blocks.program import OPERATIONS, Integers
 from cosolve.engine.blocks.variants import Ensemble, gather, settled
-from cosolve.engine.texts import text_obstacle
+from cosolve.engine.step_functions import step_function_obstacle
 from cosolve.interface import Plan, System
 from cosolve.method import Method
 from cosolve.subsystem import Linear
@@ -29,20 +29,20 @@ _KEEP = {"end": 0, "trajectory": 0, "max": 1, "min": 2, "peak": 3}
 
 
 def why_not_blocks(system: System, method: Method, step: object, reduce: object) -> str | None:
-    """Why variants of this system are not crossed in blocks, in one sentence; None when they are."""
+    """Why variants of this system are not advanced in blocks, in one sentence; None when they are."""
     if callable(reduce):
         return "what is kept is a function of a whole result"
     if isinstance(step, bool) or not isinstance(step, (int, float, np.integer, np.floating)):
         return "the macro steps are not all of one length"
-    script = method.script
-    if script is None:
-        return f"{method.name} is not written in verbs"
+    declaration = method.declaration
+    if declaration is None:
+        return f"{method.name} is not written in operations"
     if method.signal != "lagrange":
         return f"{method.label} does not run in blocks, whose signals are drawn through past values"
-    found = text_obstacle(script, VERBS)
+    found = step_function_obstacle(declaration, OPERATIONS)
     if found is not None:
         return f"{method.name} does not run in blocks: {found}, which has no meaning there"
-    if script.corrector is not None and script.jacobian != "auto":
+    if declaration.corrector is not None and declaration.jacobian != "auto":
         return "differenced Jacobians do not run in blocks"
     for name, subsystem in system.subsystems.items():
         if type(subsystem) is not Linear:
@@ -68,11 +68,11 @@ def why_not_blocks(system: System, method: Method, step: object, reduce: object)
 
 
 @dataclass
-class Crossed:
+class BlockResult:
     """What came of a block run.
 
     `values[v, quantity]` or `values[v, quantity, row]`; `failed[v]`: the number of the step that failed, -1 where none;
-    `alone[v]`: variants that the readable engine must run; `growth[v]`: how many times larger coupling variables have
+    `alone[v]`: variants that the Python engine must run; `growth[v]`: how many times larger coupling variables have
     become than they were at the start, or than their nominal values; `seconds` by what they went into.
     """
 
@@ -92,13 +92,13 @@ class Crossed:
         )
 
 
-def cross_blocks(
+def advance_blocks(
     plan: Plan,
     ensemble: Ensemble,
-    wanted: Wanted,
+    wanted: BlockTask,
     workers: int = 1,
     propagate: Callable[[Ensemble, float, int], list[Matrix]] | None = None,
-) -> Crossed:
+) -> BlockResult:
     """Run all variants of an ensemble; `propagate` gives the propagators (by default those of `propagators.py`)."""
     from cosolve.engine.blocks import kernel
 
@@ -122,15 +122,15 @@ def cross_blocks(
     laid_out = perf_counter()
     registers = run.code.registers
 
-    def cross(part: tuple[int, int]) -> None:
+    def advance(part: tuple[int, int]) -> None:
         kernel.run(
             *(np.array(part), coefficients, live, instructions, terms, starts, run.schedule, run.steps, keep),
             *(registers.first_observed, run.watched, registers.size, out, failed),
         )
 
     with np.errstate(all="ignore"):
-        in_threads(cross, blocks, workers)
-    crossed = perf_counter()
+        in_threads(advance, blocks, workers)
+    advanced = perf_counter()
     # (block, row, quantity, place) to (variant, quantity, row)
     values = np.moveaxis(out, (0, 3, 2, 1), (0, 1, 2, 3)).reshape(blocks * kernel.BLOCK, len(first), run.rows)
     values = values[: ensemble.count]
@@ -144,10 +144,10 @@ def cross_blocks(
     seconds = {
         "propagators": run.propagator_seconds,
         "preparing": laid_out - began - run.propagator_seconds,
-        "loop": crossed - laid_out,
-        "collecting": perf_counter() - crossed,
+        "loop": advanced - laid_out,
+        "collecting": perf_counter() - advanced,
     }
-    return Crossed(values, found, run.alone, growth, run.points, seconds)
+    return BlockResult(values, found, run.alone, growth, run.points, seconds)
 
 
 def _growth(plan: Plan, run: BlockRun, live: Vector) -> Vector:

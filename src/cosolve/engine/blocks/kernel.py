@@ -2,13 +2,13 @@
 
 A macro step is a list of dot products (`program.py`), the same for all variants; only their coefficients differ.
 Variants lie side by side: one row of an array holds one quantity of `BLOCK` variants, and every instruction works on
-whole rows with vector registers, adding its terms from left to right as the readable engine does. A new system or
+whole rows with vector registers, adding its terms from left to right as the Python engine does. A new system or
 method needs no new compilation here: the instructions are data.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg"
-
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ _call_steps = c_call(types.void(*[types.intp] * 4))
 
 
 @njit(cache=True, nogil=True)
-def _execute(instructions, terms, first, last, c, r):
+def _execute(instructions: Any, terms: Any, first: int, last: int, c: Any, r: Any) -> None:
     """The instructions `first` to `last` of a program."""
     at = terms.ctypes.data
     for k in range(first, last):
@@ -37,7 +37,7 @@ def _execute(instructions, terms, first, last, c, r):
 
 
 @njit(cache=True, nogil=True)
-def _copy(rows, into):
+def _copy(rows: Any, into: Any) -> None:
     """The first rows of `into` become these."""
     for k in range(len(rows)):
         for v in range(BLOCK):
@@ -45,7 +45,7 @@ def _copy(rows, into):
 
 
 @njit(cache=True, nogil=True)
-def _any_bad(registers, rows, failed):
+def _any_bad(registers: Any, rows: Any, failed: Any) -> bool:
     """True when a variant that was good has a number in these rows that is not finite."""
     for k in range(len(rows)):
         for v in range(BLOCK):
@@ -55,7 +55,7 @@ def _any_bad(registers, rows, failed):
 
 
 @njit(cache=True, nogil=True)
-def _note_failures(registers, rows, step, failed):
+def _note_failures(registers: Any, rows: Any, step: int, failed: Any) -> int:
     """Variants with a number in these rows that is not finite get the number of the step; how many are left."""
     left = 0
     for v in range(BLOCK):
@@ -70,7 +70,7 @@ def _note_failures(registers, rows, step, failed):
 
 
 @njit(cache=True, nogil=True)
-def _observe(keep, registers, first, out):
+def _observe(keep: int, registers: Any, first: int, out: Any) -> None:
     """Keep what is observed; `out` has a row per quantity."""
     for q in range(out.shape[0]):
         for v in range(BLOCK):
@@ -85,8 +85,23 @@ def _observe(keep, registers, first, out):
 
 
 @njit(cache=True, nogil=True)
-def run(blocks, coefficients, live, instructions, terms, starts, plan, steps, keep, first, watched, size, out, failed):
-    """Cross all macro steps for a range of blocks.
+def run(
+    blocks: Any,
+    coefficients: Any,
+    live: Any,
+    instructions: Any,
+    terms: Any,
+    starts: Any,
+    plan: Any,
+    steps: int,
+    keep: int,
+    first: int,
+    watched: Any,
+    size: int,
+    out: Any,
+    failed: Any,
+) -> None:
+    """Advance all macro steps for a range of blocks.
 
     `plan[s]` holds for step `s`: the program, the program that also gives all outputs, the row to write (-1: none),
     whether to look for numbers that are not finite after it, the first step since the last look, and how many steps

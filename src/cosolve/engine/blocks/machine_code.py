@@ -22,7 +22,7 @@ _LANES = 16  # variants side by side in one pass: two vectors of 512 bits, or fo
 def generate(notes: Notes, table: Table, registers: Registers, depth: list[int], block: int) -> str | None:
     """The code of `steps(coefficients, registers, phase, count)` for a block; None when the step is too long.
 
-    `depth[row]` says how many past macro points of a live row have to be there: 0 for states that nobody reads later.
+    `depth[row]` says how many past macro points of a live row have to be there: 0 for states that are not read later.
     """
     needed: set[Value] = set(notes.live)
     sums = []

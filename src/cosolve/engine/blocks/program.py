@@ -1,8 +1,8 @@
 """A macro step of linear subsystems written as dot products, for all variants alike.
 
-`StepWriter` gives the verbs of `verbs.py` a meaning: it carries out the text of a method and notes every sum that is
-formed, in its order. What is copied is not computed, terms that are zero in all variants are left out, and so is
-everything that nobody reads. `assemble` turns the notes into the instructions of `kernel.py`.
+`StepWriter` gives the operations of `operations.py` a meaning: it carries out the step function of a method and notes
+every sum that is formed, in its order. What is copied is not computed, terms that are zero in all variants are left
+out, and so is everything that is not read. `assemble` turns the notes into the instructions of `kernel.py`.
 
 Values live in *registers*. States and coupling variables of the last macro points turn in `turns` banks of registers:
 generation `g` of step `s` is bank `(s + g) % turns`, so that nothing has to be moved from step to step.
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.interface import Plan
-from cosolve.method import Method, Script
+from cosolve.method import Declaration, Method
 from cosolve.method.order import in_order
 from cosolve.signal.polynomial import lagrange_weights
 
@@ -101,47 +101,67 @@ class Layout:
         return ("live", generation, self.z_place[q])
 
 
-#: The verbs that have a meaning here.
-VERBS = frozenset(
+#: The operations that have a meaning here.
+OPERATIONS = frozenset(
     (
-        *("extrapolated", "predicted", "ending_in", "sweep", "rewind", "places", "open_signal", "cross", "end_known"),
-        *("asked", "residual", "minus", "solved", "another_problem", "accept", "agreed", "remember", "note_residual"),
-        "left_too_much",
-        "repeated",
+        *(
+            "extrapolated",
+            "predicted",
+            "ending_in",
+            "sweep",
+            "rollback",
+            "serial_order",
+            "editable_signal",
+            "advance",
+            "set_known_ends",
+        ),
+        *(
+            "coupling_from_outputs",
+            "residual",
+            "minus",
+            "newton_step",
+            "another_problem",
+            "accept",
+            "accepted",
+            "record_scales",
+            "record_residual",
+        ),
+        "residual_too_large",
+        "corrected_again",
     )
 )
 
 
 class _Listener:
-    """Follows a text without doing anything, to find out whether it returns what its last crossing asks for."""
+    """Executes a step function on nothing, to see whether it returns `coupling_from_outputs` of its last sweep."""
 
     def __init__(self) -> None:
         self.sweeps, self._problems = 0, 0
 
-    def __getattr__(self, verb: str) -> Any:
+    def __getattr__(self, operation: str) -> Any:
         return lambda *_: None
 
     def sweep(self, *_: Any) -> None:
         self.sweeps += 1
 
-    def open_signal(self, *_: Any) -> None:
+    def editable_signal(self, *_: Any) -> None:
         self.sweeps += 1
 
-    def places(self) -> range:
+    def serial_order(self) -> range:
         return range(0)
 
     def another_problem(self) -> bool:
         self._problems += 1
         return self._problems % 2 == 1
 
-    def asked(self) -> int:
+    def coupling_from_outputs(self) -> int:
         return self.sweeps
 
 
-def returns_asked(method: Method, script: Script) -> bool:
+def returns_coupling_from_outputs(method: Method, declaration: Declaration) -> bool:
     """True when the coupling variables of a macro step are copies of its outputs."""
     listener = _Listener()
-    returned = script.text(listener, method)
+    returned = declaration.step_function(listener, method)
     return returned is not None and returned == listener.sweeps
 
 
@@ -170,7 +190,7 @@ def plain_state(part: Matrices, k: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class StepData:
     """What a step of one kind needs: its length and those of the steps before it, newest first, and propagators."""
 
     H: float
@@ -195,30 +215,36 @@ def end_weight(method: Method, past: tuple[float, ...], H: float) -> Matrix:
 
 
 class StepWriter:
-    """Writes down one macro step: the machine of the block engine."""
+    """Writes down one macro step: the executor of the block engine."""
 
     def __init__(
         self, plan: Plan, method: Method, layout: Layout, parts: list[Matrices], offsets: list[Any], table: Table
     ) -> None:
-        assert method.script is not None
-        self.plan, self.method, self.script, self.layout, self.parts = plan, method, method.script, layout, parts
+        assert method.declaration is not None
+        self.plan, self.method, self.declaration, self.layout, self.parts = (
+            plan,
+            method,
+            method.declaration,
+            layout,
+            parts,
+        )
         self.table = table
         self.offsets = offsets  # per input: a number, or one per variant
         self._copied = {int(q): int(k) for q, k in zip(plan.copy_rows, plan.copy_from, strict=True)}
-        self._order = in_order(plan, self.script.order)
+        self._order = in_order(plan, self.declaration.order)
         self._notes = Notes()
         self._temps = 0
 
-    def write(self, ahead: Ahead, observed: list[Observed]) -> Notes:
+    def write(self, ahead: StepData, observed: list[Observed]) -> Notes:
         """The step; `observed` are sums of (factors, "y", "z" or "one", index)."""
         self._notes, self._temps, self._ahead = Notes(), 0, ahead
         notes, n_z = self._notes, self.plan.n_z
-        self._x: list[list[Value]] = [[] for _ in self.parts]  # states after the last crossing
+        self._x: list[list[Value]] = [[] for _ in self.parts]  # states after the last subsystem step
         self._y: list[Value] = [None] * self.plan.n_y
         self._V = end_weight(self.method, ahead.past, ahead.H)
         self._bases: list[list[Value]] | None = None
         self._problems = 0
-        z = self.script.text(self, self.method)
+        z = self.declaration.step_function(self, self.method)
         notes.outputs = self._y
         states = [x for of_one in self._x for x in of_one]  # in the order of the bank
         wanted = [*zip(states, range(len(states)), strict=True), *zip(z, self.layout.z_place, strict=True)]
@@ -244,7 +270,8 @@ class StepWriter:
             notes.observed.append(self._sum([(factor, sources[kind][k]) for factor, kind, k in terms]))
         return notes
 
-    # -- verbs: values are lists, one entry per coupling variable, and signals lists of their coefficients ------------
+    # -- operations: values are lists, one entry per coupling variable, and signals lists of their coefficients
+    # ------------
 
     def extrapolated(self, degree: int) -> list[list[Value]]:
         return [self._extrapolated(q, degree, self._ahead) for q in range(self.plan.n_z)]
@@ -257,39 +284,39 @@ class StepWriter:
 
     def sweep(self, signal: list[list[Value]]) -> None:
         for i, part in enumerate(self.plan.y_slices):
-            self._y[part], self._x[i] = self._cross(i, signal)
+            self._y[part], self._x[i] = self._advance(i, signal)
 
-    def rewind(self) -> None:
+    def rollback(self) -> None:
         """The states of the last macro point are still there."""
 
-    def places(self) -> range:
+    def serial_order(self) -> range:
         return range(self.plan.n_subsystems)
 
-    def open_signal(self, signal: list[list[Value]]) -> list[list[Value]]:
+    def editable_signal(self, signal: list[list[Value]]) -> list[list[Value]]:
         rows = max([len(self._V), *(len(c) for c in signal)])
         return [c + [None] * (rows - len(c)) for c in signal]
 
-    def cross(self, place: int, signal: list[list[Value]]) -> None:
+    def advance(self, place: int, signal: list[list[Value]]) -> None:
         i = self._order[place]
-        self._y[self.plan.y_slices[i]], self._x[i] = self._cross(i, signal)
+        self._y[self.plan.y_slices[i]], self._x[i] = self._advance(i, signal)
 
-    def end_known(self, place: int, signal: list[list[Value]]) -> None:
+    def set_known_ends(self, place: int, signal: list[list[Value]]) -> None:
         part = self.plan.y_slices[self._order[place]]
         for q, k in self._copied.items():
             if part.start <= k < part.stop:
                 c = self._ending(self._base_of_all()[q], self._V, self._y[k])
                 signal[q] = c + [None] * (len(signal[q]) - len(c))
 
-    def asked(self) -> list[Value]:
+    def coupling_from_outputs(self) -> list[Value]:
         return [self._y[self._copied[q]] for q in range(self.plan.n_z)]
 
     def residual(self, z: list[Value]) -> list[Value]:
-        return self.minus(z, self.asked())
+        return self.minus(z, self.coupling_from_outputs())
 
     def minus(self, a: list[Value], b: list[Value]) -> list[Value]:
         return [self._sum([(1.0, x), (-1.0, y)]) for x, y in zip(a, b, strict=True)]
 
-    def solved(self, r: list[Value]) -> list[Value]:
+    def newton_step(self, r: list[Value]) -> list[Value]:
         inverse = self._ahead.inverse
         assert inverse is not None
         return [self._sum([(inverse[q, k], r[k]) for k in range(len(r))]) for q in range(len(r))]
@@ -301,26 +328,26 @@ class StepWriter:
     def accept(self, z: list[Value]) -> None:
         self._accepted = z
 
-    def agreed(self) -> list[Value]:
+    def accepted(self) -> list[Value]:
         return self._accepted
 
-    def left_too_much(self, z: list[Value], r: list[Value]) -> bool:
+    def residual_too_large(self, z: list[Value], r: list[Value]) -> bool:
         """Never: a correction of linear equations leaves nothing."""
         return False
 
-    def repeated(self, z: list[Value], r: list[Value]) -> list[Value]:
+    def corrected_again(self, z: list[Value], r: list[Value]) -> list[Value]:
         """Not called."""
         return z
 
-    def remember(self, z: list[Value]) -> None:
+    def record_scales(self, z: list[Value]) -> None:
         """Nothing is measured here."""
 
-    def note_residual(self, r: list[Value]) -> None:
+    def record_residual(self, r: list[Value]) -> None:
         """Nothing is recorded of it."""
 
     # -- signals -------------------------------------------------------------------------------------------------------
 
-    def _extrapolated(self, q: int, degree: int, ahead: Ahead) -> list[Value]:
+    def _extrapolated(self, q: int, degree: int, ahead: StepData) -> list[Value]:
         """Coefficients of the extrapolated coupling variable `q`."""
         degree = min(degree, len(ahead.past))
         past = [self.layout.z(q, -k) for k in range(degree + 1)]
@@ -345,7 +372,7 @@ class StepWriter:
 
     # -- subsystems ------------------------------------------------------------------------------------
 
-    def _cross(self, i: int, signal: list[list[Value]]) -> tuple[list[Value], list[Value]]:
+    def _advance(self, i: int, signal: list[list[Value]]) -> tuple[list[Value], list[Value]]:
         """Outputs and states of subsystem `i` at the end of the step (`subsystem/native_linear.py`)."""
         plan, part = self.plan, self.parts[i]
         n, start = len(part.A), self.layout.x_start[i]

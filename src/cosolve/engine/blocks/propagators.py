@@ -13,12 +13,11 @@ Only products of the small matrices themselves occur, no linear solve; entries a
 exponential, but not the same in the last bits.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg"
-
 from __future__ import annotations
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix
 from cosolve.jit import njit
 
 _EPS = 1e-18  # terms of the series below this (relative to 1) are left out
@@ -27,7 +26,7 @@ _LARGEST = 2.0**100  # norms beyond that give up: what comes out is no number an
 
 
 @njit(cache=True, nogil=True)
-def _balance(M, d, row, column, f):
+def _balance(M: Matrix, d: Matrix, row: Matrix, column: Matrix, f: Matrix) -> None:
     """Scale states by powers of two, `M[i, j] d[j] / d[i]`, until rows and columns are of about one size (Osborne).
 
     Exponents are read from, and written to, the bits of the numbers; rows or columns of zeros are left as they are.
@@ -65,7 +64,7 @@ def _balance(M, d, row, column, f):
 
 
 @njit(cache=True, nogil=True)
-def _halve(M, norm, h, total):
+def _halve(M: Matrix, norm: Matrix, h: Matrix, total: Matrix) -> int:
     """Bring the sizes of the matrices below 1 by halving, `h` in all; how often at most. Hopeless ones become NaN."""
     of_norm, of_h = norm.view(np.int64), h.view(np.int64)
     norm[:] = 0.0
@@ -92,7 +91,7 @@ def _halve(M, norm, h, total):
 
 
 @njit(cache=True, nogil=True)
-def _entry(X, Y, i, j, total):
+def _entry(X: Matrix, Y: Matrix, i: int, j: int, total: Matrix) -> None:
     """Entry `(i, j)` of the products `X Y`."""
     total[:] = 0.0
     for k in range(len(X)):
@@ -101,7 +100,7 @@ def _entry(X, Y, i, j, total):
 
 
 @njit(cache=True, nogil=True)
-def propagators(A, B, H, degree, first, last, P):
+def propagators(A: Matrix, B: Matrix, H: float, degree: int, first: int, last: int, P: Matrix) -> None:
     """`P[:, :, v]` for the variants `first` to `last`: rows of states, columns (states, c_0, ..., c_degree).
 
     `A[:, :, v]` and `B[:, :, v]` belong to variant `v`. Variants are worked on `_LANES` at a time, side by side, each

@@ -1,9 +1,7 @@
-"""The compiled loops over macro steps: equal ones, and error-controlled ones. `step` is the text of a method.
+"""The compiled loops over macro steps: equal ones, and error-controlled ones. `step` is the step function of a method.
 
-A step that is out of the ordinary is taken back, and the loop returns: the readable engine takes that step.
+A step that is out of the ordinary is taken back, and the loop returns: the Python engine takes that step.
 """
-
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated, attr-defined"
 
 from __future__ import annotations
 
@@ -13,28 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.scale import grow_floor, is_unseen
+from cosolve.engine.native.operations import predicted, remembered
+from cosolve.engine.native.parts import executor_at, push, record, restore_all, save_all
 from cosolve.engine.native.parts import largest as largest_of
-from cosolve.engine.native.parts import push, record, restore_all, save_all
-from cosolve.engine.native.verbs import predicted, remembered
-from cosolve.engine.native.wiring import (
-    ARENA,
-    COUNTERS,
-    CROSSING,
-    FILLED,
-    LENGTH,
-    NEXT,
-    NODES,
-    NORM_COUNT,
-    NOTED,
-    OWN_SWEEPS,
-    RESIDUAL,
-    STEP,
-    T0,
-    T1,
-    TROUBLED,
-    WEIGHTS_KNOWN,
-)
-from cosolve.engine.texts import Bound
+from cosolve.engine.native.wiring import NORM_COUNT, OWN_SWEEPS, ExecutorRecord, Integers
+from cosolve.engine.step_functions import Bound
 from cosolve.jit import (
     bare,
     double_at,
@@ -42,10 +25,9 @@ from cosolve.jit import (
     part,
     put_double_at,
     put_word_at,
-    word_at,
 )
 from cosolve.stepsize.clock import TICKS, fit_ticks, time_of_tick
-from cosolve.stepsize.control import TINY, grow_floor, is_no_gain, is_unseen, next_length, shorter_length
+from cosolve.stepsize.control import TINY, is_no_gain, next_length, shorter_length
 from cosolve.stepsize.sequence import LEAST_TICKS
 
 _fit_ticks: Any = njit(cache=True)(fit_ticks)
@@ -57,55 +39,80 @@ _grow_floor: Any = njit(cache=True)(grow_floor)
 _is_unseen: Any = njit(cache=True)(is_unseen)
 
 
-def step(m, o):
-    """Stands for the text of a method."""
+def step(m: ExecutorRecord, o: Any) -> int:
+    """Stands for the step function of a method."""
+    raise NotImplementedError
 
 
 @part
-def _begin(w, t0, t1, undo):
+def _begin(w: ExecutorRecord, t0: float, t1: float, undo: bool) -> bool:
     """A macro step begins; False where it must not."""
-    put_double_at(w, T0, t0)
-    put_double_at(w, T1, t1)
-    number = word_at(w, CROSSING) + 1
-    put_word_at(w, CROSSING, number)
-    put_word_at(w, STEP, number)
-    put_word_at(w, NEXT, word_at(w, ARENA))
-    put_word_at(w, COUNTERS, 0)
+    w.t0 = t0
+    w.t1 = t1
+    number = w.advance_count + 1
+    w.advance_count = number
+    w.step = number
+    w.next = w.arena
+    w.counters = 0
     return not undo or save_all(w) == 0
 
 
 @part
-def _is_bad(w, undo):
+def _is_bad(w: ExecutorRecord, undo: bool) -> bool:
     """Whether the step was out of the ordinary; it is taken back then."""
-    bad = word_at(w, TROUBLED) != 0
+    bad = w.failed != 0
     if bad and undo:
         restore_all(w)
     return bad
 
 
 @part
-def _accept(w, z, values, Y, Z, R, counts, s, counted):
+def _accept(
+    w: ExecutorRecord, z: int, values: Matrix, Y: Matrix, Z: Matrix, R: Vector, counts: Integers, s: int, counted: int
+) -> None:
     """The step is taken: write its row, move the history on; `counted` is what rejected attempts cost."""
     push(values, remembered(w, z))
     record(w, z, Y, Z, s)
-    if word_at(w, NOTED) != 0:
-        put_double_at(R.ctypes.data, s, double_at(w, RESIDUAL))
-    put_word_at(counts.ctypes.data, s, counted + word_at(w, COUNTERS) + _sweeps(w) * (1 + OWN_SWEEPS))
+    if w.noted != 0:
+        put_double_at(R.ctypes.data, s, w.residual)
+    put_word_at(counts.ctypes.data, s, counted + w.counters + _sweeps(w) * (1 + OWN_SWEEPS))
 
 
 @part
-def _sweeps(w):
+def _sweeps(w: ExecutorRecord) -> int:
     """Of this step so far."""
-    return word_at(w, CROSSING) - word_at(w, STEP)
+    return w.advance_count - w.step
 
 
-def equal_steps(w, o, values, times, H, undo, Y, Z, R, counts):
+def equal_steps(
+    address: int,
+    o: Any,
+    values: Matrix,
+    times: Vector,
+    H: float,
+    undo: bool,
+    Y: Matrix,
+    Z: Matrix,
+    R: Vector,
+    counts: Integers,
+) -> int:
     """Macro steps of equal length with a full history; returns how many were taken."""
-    put_double_at(w, LENGTH, H)
+    w = executor_at(address)
+    w.length = H
     return _equal_steps(w, o, values, times, undo, Y, Z, R, counts)
 
 
-def _equal_steps(w, o, values, times, undo, Y, Z, R, counts):
+def _equal_steps(
+    w: ExecutorRecord,
+    o: Any,
+    values: Matrix,
+    times: Vector,
+    undo: bool,
+    Y: Matrix,
+    Z: Matrix,
+    R: Vector,
+    counts: Integers,
+) -> int:
     for s in range(len(Y)):
         if not _begin(w, times[s], times[s + 1], undo):
             return s
@@ -117,7 +124,7 @@ def _equal_steps(w, o, values, times, undo, Y, Z, R, counts):
 
 
 @part
-def _estimate(z, predicted, left, nominal, largest, rtol, atol):
+def _estimate(z: int, predicted: int, left: int, nominal: Vector, largest: Vector, rtol: float, atol: float) -> float:
     """The error estimate, added up in order (`stepsize/control.py`); `left` is the residual, where there is one."""
     total = 0.0
     for q in range(len(nominal)):
@@ -128,81 +135,95 @@ def _estimate(z, predicted, left, nominal, largest, rtol, atol):
             off = max(off, abs(double_at(left, q)))
         share = off / max(weight, TINY)
         total = share * share if q == 0 else total + share * share
-    return np.sqrt(total / len(nominal))
+    return float(np.sqrt(total / len(nominal)))
 
 
-def controlled_steps(
-    w,
-    o,
-    guess,
-    values,
-    steps,
-    clock,
-    tolerances,
-    numbers,
-    nominal,
-    most,
-    is_open,
-    largest,
-    may_reject,
-    rows,
-    Y,
-    Z,
-    R,
-    counts,
-):
-    """Steps until the rows are full, the end is reached, or one is out of the ordinary; how many were taken.
+def given_steps(*arguments: Any) -> int:
+    """Those of `_given_steps`."""
+    return _given_steps(*arguments)
 
-    `clock`: start, end, tick, proposed length, last error (NaN: none), and 1 in the end where shorter steps do not help
-    (given as -1 where nobody wants to know). `tolerances`: rtol, atol, and whether `largest` follows the coupling
-    variables. `numbers`: those of `Adaptive`. `rows`: time, length, error, rejections.
+
+def _given_steps(
+    address: int,
+    o: Any,
+    values: Matrix,
+    steps: Vector,
+    times: Vector,
+    lengths: Vector,
+    undo: bool,
+    added: Any,
+    added_ends: Matrix,
+    Y: Matrix,
+    Z: Matrix,
+    R: Vector,
+    counts: Integers,
+) -> int:
+    """Macro steps of given lengths with a full history; returns how many were taken.
+
+    `added` has what a shadow adds to all inputs in each step, row by row, and `added_ends` to predicted values; both
+    are empty in a run.
     """
-    return _controlled_steps(
-        w,
-        o,
-        guess,
-        values,
-        steps,
-        clock,
-        tolerances,
-        numbers,
-        nominal,
-        most,
-        is_open,
-        largest,
-        may_reject,
-        rows,
-        Y,
-        Z,
-        R,
-        counts,
-    )
+    w = executor_at(address)
+    nodes = w.nodes
+    w.added_rows = added.shape[1]
+    for s in range(len(Y)):
+        length = lengths[s]
+        back = 0.0
+        for j in range(len(steps)):
+            back += steps[j]
+            put_double_at(nodes, j + 1, -back / length)
+        w.weights_known = 0
+        w.length = length
+        if len(added) > 0:
+            w.added = added.ctypes.data + 8 * s * added.shape[1] * added.shape[2]
+            w.added_ends = added_ends.ctypes.data + 8 * s * added_ends.shape[1]
+        if not _begin(w, times[s], times[s + 1], undo):
+            return s
+        z = step(w, o)
+        if _is_bad(w, undo):
+            return s
+        for j in range(len(steps) - 1, 0, -1):
+            steps[j] = steps[j - 1]
+        steps[0] = length
+        _accept(w, z, values, Y, Z, R, counts, s, 0)
+    return len(Y)
+
+
+def controlled_steps(*arguments: Any) -> int:
+    """Those of `_controlled_steps`: this is what Python calls, and that makes no arrays."""
+    return _controlled_steps(*arguments)
 
 
 def _controlled_steps(
-    w,
-    o,
-    guess,
-    values,
-    steps,
-    clock,
-    tolerances,
-    numbers,
-    nominal,
-    most,
-    is_open,
-    largest,
-    may_reject,
-    rows,
-    Y,
-    Z,
-    R,
-    counts,
-):
+    address: int,
+    o: Any,
+    guess: int,
+    values: Matrix,
+    steps: Vector,
+    clock: Vector,
+    tolerances: Vector,
+    numbers: Vector,
+    nominal: Vector,
+    is_open: Integers,
+    largest: Vector,
+    may_reject: bool,
+    rows: Matrix,
+    Y: Matrix,
+    Z: Matrix,
+    R: Vector,
+    counts: Integers,
+) -> int:
+    """Steps until the rows are full, the end is reached, or one is out of the ordinary; how many were taken.
+
+    `clock`: start, end, tick, proposed length, last error (NaN: none), and 1 in the end where shorter steps do not help
+    (given as -1 where it is not needed). `tolerances`: rtol, atol, and whether `largest` follows the coupling
+    variables. `numbers`: those of `Adaptive`. `rows`: time, length, error, rejections.
+    """
+    w = executor_at(address)
     t_start, t_end = clock[0], clock[1]
     span = t_end - t_start
     tick, H, previous = int(clock[2]), clock[3], clock[4]
-    order, nodes = guess + 1, word_at(w, NODES)
+    order, nodes = guess + 1, w.nodes
     s = 0
     rejected = counted = 0
     before, error_before = np.nan, np.nan  # length and error of a rejected attempt
@@ -214,35 +235,35 @@ def _controlled_steps(
         for j in range(len(steps)):
             back += steps[j]
             put_double_at(nodes, j + 1, -back / length)
-        put_word_at(w, WEIGHTS_KNOWN, 0)
-        put_double_at(w, LENGTH, length)
+        w.weights_known = 0
+        w.length = length
         if not _begin(w, t0, t1, True):
             return s
         z = step(w, o)
         if _is_bad(w, True):
             return s
         ahead = predicted(w, guess)
-        error = _estimate(z, ahead, word_at(w, NOTED), nominal, largest, tolerances[0], tolerances[1])
+        error = _estimate(z, ahead, w.noted, nominal, largest, tolerances[0], tolerances[1])
         if may_reject and error > 1.0 and numbers[0] * (1 + 1e-9) < length:
             restore_all(w)
-            counters = word_at(w, COUNTERS)
+            counters = w.counters
             counted += counters % NORM_COUNT + _sweeps(w)
-            put_word_at(w, FILLED, word_at(w, FILLED) - counters // NORM_COUNT)  # only norms of accepted steps are kept
+            w.filled = w.filled - counters // NORM_COUNT  # only norms of accepted steps are kept
             shorter = _shorter_length(length, error, order, numbers)
-            if _is_unseen(nominal):
-                return s  # nothing has a size yet
+            if tick == 0 or _is_unseen(nominal):
+                return s  # nothing may have a size yet, which the Python engine finds out
             if _fit_ticks(shorter, span, tick) <= LEAST_TICKS or t0 + shorter == t0:
-                return s  # the readable engine says what is wrong
+                return s  # the Python engine says what is wrong
             if clock[5] >= 0.0 and _is_no_gain(length, error, before, error_before):
                 clock[5] = 1.0
-                return s  # the readable engine looks for what was wrong before the step
+                return s  # the Python engine looks for what was wrong before the step
             if not length > 0.5 * before:  # NaN: the first attempt
                 before, error_before = length, error
             H, previous = shorter, np.nan
             rejected += 1
             continue
         tick += ticks
-        _grow_floor(nominal, most, is_open, largest_of(z, len(most)))
+        _grow_floor(nominal, is_open, largest_of(z, len(nominal)))
         for j in range(len(steps) - 1, 0, -1):
             steps[j] = steps[j - 1]
         steps[0] = length
@@ -263,7 +284,7 @@ _made: dict[Any, Any] = {}
 
 
 def loop(kind: str, bound: Bound) -> Any:
-    """`equal_steps` or `controlled_steps` around the text of a method, as machine code."""
+    """`equal_steps`, `given_steps` or `controlled_steps` around the step function of a method, as machine code."""
     key = kind, bound.step
     if key not in _made:
         inner = _around(globals()[f"_{kind}"], {"step": bound.step}, bound)
@@ -279,6 +300,6 @@ def _around(template: Any, names: dict[str, Any], bound: Bound) -> Any:
 
 
 @cache
-def compiled_text(function: Any, cached: bool) -> Any:
-    """A text as a part of the loop around it."""
+def compiled_step_function(function: Any, cached: bool) -> Any:
+    """A step function as a part of the loop around it."""
     return part(function)

@@ -1,4 +1,4 @@
-"""Field solvers of other people as subsystems, written against the contract that everybody can use.
+"""Field solvers of other people as subsystems, written against the public contract.
 
 Each is one file: `openfoam.py` and `calculix.py` run a program of the system for every macro step and roll back by its
 own restart files; `kratos.py` holds the solver in this process; `dolfinx_solid.py` calls `dolfinx_worker.py` in another

@@ -1,4 +1,4 @@
-"""CalculiX as a subsystem: forces on the nodes of a set go in, their displacements come out, one `ccx` per crossing.
+"""CalculiX as a subsystem: forces on the nodes of a set go in, their displacements come out.
 
 The deck is the user's: a model and one `*STEP` with `*DYNAMIC` or `*STATIC` in it. A dynamic step begins again from the
 restart file of the last macro point (`*RESTART`), so that rollback is another run from the same file. A static one has
@@ -38,28 +38,49 @@ _TYPES = {f"CP{s}{n}": (n, 2) for s in "ES" for n in (3, 4, 6, 8)} | {f"C3D{n}":
 
 
 class CalculiX(FieldSubsystem):
-    """A solid computed by CalculiX (`ccx`, a program of its own): port `force` in, port `displacement` out.
+    """A solid computed by CalculiX, the program `ccx`.
 
-    `deck` is an input deck, `nodes` the name of the node set that is coupled. Values go node by node in the order of
-    the set, two per node where the elements are plane, three otherwise; forces of plane elements are for the thickness
-    of their `*SOLID SECTION`. Element sides whose nodes are all in the set become the cells of the mesh of both ports.
+    Parameters
+    ----------
+    deck : str or Path
+        Input deck with a model and one `*STEP` with `*DYNAMIC` or `*STATIC`.
+    nodes : str
+        Node set that is coupled.
+    nominal : mapping of str to float or None, default None
+        Nominal value of each port, for tolerances.
+    program : str or Path, default "ccx"
+        The program.
+    timeout : float or None, default None
+        Longest time of a program in seconds.
+    keep : str, Path or None, default None
+        Folder for the working files. None removes them.
 
-    Within a macro step forces go linearly from those of the last step to those of its end. So does every other load
-    of the step (`AMPLITUDE=RAMP`) unless it has an `*AMPLITUDE` of its own or the `*STEP` card says otherwise; times of
-    amplitudes count from the start of each macro step unless they say `TIME=TOTAL TIME`. Where the deck says `DIRECT`,
-    its increment is shortened to a whole fraction of the macro step. CalculiX prints seven digits, which `noise` tells.
+    Raises
+    ------
+    SetupError
+        If the deck or the program cannot be used.
 
-    `nominal={"displacement": 1e-2}` says what is large, for tolerances. `timeout` is for one crossing, in seconds;
-    `keep` names a folder for deck, log and results of the last crossing, which are removed otherwise.
+    Notes
+    -----
+    Ports: `force` in (N), `displacement` out (m), node by node in the order of the set, two values per node if the
+    elements are plane, else three. Forces of plane elements are for the thickness of their `*SOLID SECTION`. Element
+    sides whose nodes are all in the set are the cells of the mesh of both ports.
 
-    ```python
-    flag = cs.CalculiX("flag.inp", nodes="WET", timeout=60.0)
-    system = cs.System({"fluid": fluid, "flag": flag})
-    ```
+    Within a macro step forces change linearly, and so does every other load (`AMPLITUDE=RAMP`) unless it has an
+    `*AMPLITUDE` of its own. Times of amplitudes count from the start of each macro step unless they say `TIME=TOTAL
+    TIME`. With `DIRECT` the increment is shortened to a whole fraction of the macro step. Rollback is another run from
+    the same restart file. CalculiX prints seven digits.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> def coupled(fluid):
+    ...     flag = cs.fields.CalculiX("flag.inp", nodes="WET", timeout=60.0)
+    ...     return cs.System({"fluid": fluid, "flag": flag})
     """
 
     noise = 1e-6
-    stops_inside = False
+    variable_step = False
 
     def __init__(
         self,
@@ -138,10 +159,22 @@ class CalculiX(FieldSubsystem):
         return FieldSnapshot(points, {k: np.array(c) for k, c in cells.items()}, {"displacement": self._u.copy()})
 
     def trace_to(self, target: Mesh) -> FieldMapping:
-        """The mapping of displacements to another mesh of the surface, by the parabolas along the sides of elements.
+        """Make the mapping of displacements to another mesh of the surface, along the parabolas of the element sides.
 
-        For plane elements with midside nodes; `cs.barycentric` is for all. Its transpose takes forces back:
-        `system.map("fluid.force", "solid.force", mapping, "conservative")`.
+        Parameters
+        ----------
+        target : Mesh
+            The other mesh.
+
+        Returns
+        -------
+        FieldMapping
+            The mapping. Its transpose maps forces back.
+
+        Raises
+        ------
+        SetupError
+            If the elements are not plane with midside nodes; `barycentric` is for all.
         """
         labels = self._labels[self._ours].tolist()
         elements = [element.nodes for element in self._deck.elements]
@@ -149,7 +182,7 @@ class CalculiX(FieldSubsystem):
         if edges is None:
             raise SetupError(
                 f"trace_to follows sides of plane elements with midside nodes; the coupled set in {self._deck.name} "
-                "has others, or none: cs.barycentric(solid.meshes['displacement'], mesh) is for all"
+                "has others, or none: cs.mapping.barycentric(solid.meshes['displacement'], mesh) is for all"
             )
         return quadratic_trace(self.meshes["displacement"], edges, target)
 
@@ -173,7 +206,7 @@ class CalculiX(FieldSubsystem):
 
     def _displacements(self, path: Path, time: float) -> npt.NDArray[np.float64]:
         """The last displacements of all nodes in a `.dat` file."""
-        text = path.read_text(errors="replace") if path.exists() else ""
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         _, found, rest = text.rpartition(f"for set {ALL_NODES} and time")
         if not found:
             raise SubsystemError(f"ccx ended well but wrote no displacements into {path.name}")
@@ -206,7 +239,7 @@ class _Element:
 
 
 @dataclass(frozen=True)
-class Deck:
+class InputDeck:
     """What an adapter has to know of an input deck: nodes, elements, node sets, and the text before and of the step."""
 
     name: str
@@ -232,7 +265,7 @@ class Deck:
         return np.array(found)
 
     def job(self, begun: bool, H: float, loads: str) -> str:
-        """The deck of one crossing: the model or the restart file, then a step of length `H` with these loads."""
+        """The deck of one subsystem step: the model or the restart file, then a step of length `H` with these loads."""
         model = "*RESTART, READ\n" if begun else f"{self.model}*NSET, NSET={ALL_NODES}\n{_lines(self.nodes)}\n"
         card, data = self.procedure
         if not self.static:
@@ -254,7 +287,7 @@ class Deck:
         return outer_sides([element.nodes for element in self.elements], labels.tolist(), points, name)
 
 
-def read_deck(path: Path) -> Deck:
+def read_deck(path: Path) -> InputDeck:
     """Read an input deck with the files it includes.
 
     >>> import tempfile
@@ -319,7 +352,7 @@ def read_deck(path: Path) -> Deck:
         raise SetupError(f"{path.name}: cannot read the card '{card.text.splitlines()[0]}': {error}") from None
     if len(dimensions) != 1:
         raise SetupError(f"{path.name} needs elements, all plane or all solid")
-    return Deck(
+    return InputDeck(
         name=path.name,
         model="".join(card.text + "\n" for card in model),
         step=tuple(card.text for card in others),
@@ -358,7 +391,7 @@ class _Card:
 def _cards(path: Path) -> list[_Card]:
     """The cards of a deck and of the files that it includes, without comments."""
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"the deck {path} cannot be read: {error}") from None
     cards: list[_Card] = []

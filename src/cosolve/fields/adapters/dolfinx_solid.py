@@ -2,7 +2,7 @@
 
 Steps, ports and states are those of every solid here; mass matrix and solutions come from `dolfinx_worker.py`, called
 in a process of the Python that has dolfinx. That process remembers nothing of the run: when it is gone, the next
-crossing starts another one, and every state stays good.
+subsystem step starts another one, and every state stays good.
 """
 
 from __future__ import annotations
@@ -30,16 +30,49 @@ _WORKER = Path(__file__).with_name("dolfinx_worker.py")
 
 
 class DolfinxSolid(ElasticSolid):
-    """A solid by dolfinx 0.5 in a process of its own: `force` on the boundary `surface` in, its `displacement` out.
+    """An elastic solid by dolfinx (FEniCSx) in a process of its own.
 
-    Mesh, arguments and outputs are those of `ElasticSolid`, which it can replace: `mesh` is a `skfem.MeshTri` with
-    named boundaries (extra `fem`). `python` is a Python that has dolfinx; without it this Python, that of the system
-    and the first on PATH are asked. `timeout` is for one step, in seconds. The first solid of all compiles its forms,
-    which takes some seconds and a C compiler; dolfinx keeps them for later.
+    Parameters
+    ----------
+    mesh : skfem.MeshTri
+        Mesh of triangles with named boundaries.
+    clamped : str
+        Boundaries that do not move, as in "left|right".
+    surface : str
+        Boundary that is coupled.
+    young : float
+        Young's modulus in Pa.
+    poisson : float
+        Poisson's ratio.
+    density : float
+        Density in kg/m^3.
+    gravity : sequence of float, default (0.0, 0.0)
+        Load on the volume in m/s^2.
+    probes : mapping of str to point or None, default None
+        Points whose displacement is an output of its own: `{"tip": (0.6, 0.2)}` gives `tip_x` and `tip_y`.
+    tol : float, default 1e-10
+        Relative accuracy of the Newton iteration of a step.
+    most : int, default 20
+        Largest number of its iterations.
+    python : str, Path or None, default None
+        A Python that has dolfinx. None: this one, that of the system, or the first on PATH.
+    timeout : float or None, default None
+        Longest time of a step in seconds.
 
-    ```python
-    flag = cs.DolfinxSolid(mesh, clamped="back", surface="flag", young=5.6e6, poisson=0.4, density=1000.0)
-    ```
+    Raises
+    ------
+    SetupError
+        If no Python with dolfinx is found.
+
+    Notes
+    -----
+    It can replace `ElasticSolid`. The first use compiles forms, which takes some seconds and a C compiler.
+
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> def flag(mesh):
+    ...     return cs.fields.DolfinxSolid(mesh, clamped="back", surface="flag", young=5.6e6, poisson=0.4, density=1e3)
     """
 
     def __init__(
@@ -75,7 +108,7 @@ class DolfinxSolid(ElasticSolid):
         )
 
     def close(self) -> None:
-        """End the process now; otherwise it goes with this object, and with this process. The next crossing has one."""
+        """End the process; the next step starts another one. It also ends with this object."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None

@@ -1,8 +1,8 @@
 """Kratos as a subsystem, in this process: variables on a model part go in, others come out.
 
-The user brings an `AnalysisStage` as Kratos' own scripts make one. A crossing is one turn of its solution loop, without
-output. A state is what the nodes hold in all steps of their buffers, where they are, and the clock. Whether that is
-everything shows when a run repeats its first step.
+The user brings an `AnalysisStage` as Kratos' own scripts make one. A subsystem step is one turn of its solution loop,
+without output. A state is what the nodes hold in all steps of their buffers, where they are, and the clock. Whether
+that is everything shows when a run repeats its first step.
 """
 
 from __future__ import annotations
@@ -27,26 +27,45 @@ _MISSING = (
 
 
 class Kratos(FieldSubsystem):
-    """A solver of Kratos Multiphysics: vector variables of the nodes of a model part as ports.
+    """A solver of Kratos Multiphysics, in this process.
 
-    `stage` is an `AnalysisStage` that nobody has initialised, `part` the full name of a model part. `takes` and `gives`
-    say which variable is behind which port: `takes={"force": "POINT_LOAD"}, gives={"displacement": "DISPLACEMENT"}` of
-    a solid, `takes={"displacement": "MESH_DISPLACEMENT"}, gives={"force": "-REACTION"}` of a fluid (a minus in front
-    turns the sign). Values go node by node. The macro step must be a whole number of the solver's own steps; inputs
-    are those of the end of each. Sides of elements within the part become the cells of the mesh of all ports.
-    `nominal` is what counts as large at a port, for tolerances.
+    Parameters
+    ----------
+    stage : AnalysisStage
+        A stage that is not initialised yet.
+    part : str
+        Full name of the model part that is coupled.
+    takes : mapping of str to str
+        Input ports and their nodal variables, as in `{"force": "POINT_LOAD"}` or `{"displacement":
+        "MESH_DISPLACEMENT"}`.
+    gives : mapping of str to str
+        Output ports and their nodal variables, as in `{"displacement": "DISPLACEMENT"}` or `{"force": "-REACTION"}`; a
+        minus reverses the sign.
+    nominal : mapping of str to float or None, default None
+        Nominal value of each port, for tolerances.
+    threads : int, default 1
+        Threads of Kratos. With more than one set OMP_WAIT_POLICY=passive before it is imported.
 
-    Elements and materials that remember are beyond what is saved: a run that repeats steps finds out in the first one,
-    and refuses. Kratos runs in as many threads as `threads` says; where that is more than one, set
-    OMP_WAIT_POLICY=passive before it is imported, since waiting threads keep their cores.
+    Raises
+    ------
+    SetupError
+        If Kratos is not installed or cannot set up the model.
 
-    A flap::
+    Notes
+    -----
+    Values are node by node. The macro step must be a whole number of the solver's own steps. Saved states hold the
+    nodal values, positions and the clock, not the memory of elements and materials; the check of rollback in the first
+    macro step finds that out and refuses the run.
 
-        flap = cs.Kratos(StructuralMechanicsAnalysis(model, parameters), "Structure.interface",
-                         takes={"force": "POINT_LOAD"}, gives={"displacement": "DISPLACEMENT"})
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> def flap(stage):
+    ...     return cs.fields.Kratos(stage, "Structure.interface", takes={"force": "POINT_LOAD"},
+    ...                      gives={"displacement": "DISPLACEMENT"})
     """
 
-    stops_inside = False
+    variable_step = False
 
     def __init__(
         self,

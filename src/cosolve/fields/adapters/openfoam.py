@@ -39,26 +39,47 @@ _FORCE = "cosolve:force"  # written by our function object
 
 
 class OpenFoam(FieldSubsystem):
-    """A flow computed by OpenFOAM (programs of their own): port `displacement` in, port `force` out.
+    """A flow computed by OpenFOAM.
 
-    `case` is a case folder with a mesh (or a `blockMeshDict` to make one) and a moving mesh whose motion follows
-    `pointDisplacement`; it is copied, never changed. Values go point by point over `patch`, as total displacements and
-    as forces of the fluid on the wall; where the case is plane (`empty` patches, in x and y) two values per point, and
-    forces per metre of depth. `rigid` moves the patch as one: one displacement in, the sum of the forces out.
+    Parameters
+    ----------
+    case : str or Path
+        Case folder with a mesh (or a `blockMeshDict`) whose motion follows `pointDisplacement`. It is copied, not
+        changed.
+    patch : str
+        Patch that is coupled.
+    density : float or None, default None
+        Density in kg/m^3, for solvers whose pressure is divided by it. None takes the field `rho`.
+    rigid : bool, default False
+        Move the patch as one: one displacement in, the sum of the forces out.
+    nominal : mapping of str to float or None, default None
+        Nominal value of each port, for tolerances.
+    application : str, Path or None, default None
+        Solver. None: that of `controlDict`.
+    timeout : float or None, default None
+        Longest time of a program in seconds.
+    keep : str, Path or None, default None
+        Folder for the working files. None removes them.
 
-    `density` is for solvers with constant density, whose pressure is divided by it; None takes the field `rho`. The
-    macro step is divided into whole steps no longer than `deltaT` of the case. The run begins at the latest time
-    directory of the case. Fields are written with all digits, or binary where the case says so.
+    Raises
+    ------
+    SetupError
+        If the case or the programs cannot be used.
 
-    `nominal` is what counts as large at a port, for tolerances. `timeout` is for one process, in seconds; `keep` names
-    a folder for the working copy, which is removed otherwise.
+    Notes
+    -----
+    Ports: `displacement` in (total, m), `force` out (of the fluid on the wall, N), point by point over the patch; two
+    values per point and forces per metre of depth if the case is plane. The macro step is divided into whole steps no
+    longer than `deltaT`; each is a process of its own. Rollback is another run from the same time directory.
 
-    ```python
-    flow = cs.OpenFoam("cylinder", patch="cylinder", density=1000.0, rigid=True, timeout=60.0)
-    ```
+    Examples
+    --------
+    >>> import cosolve as cs
+    >>> def flow():
+    ...     return cs.fields.OpenFoam("cylinder", patch="cylinder", density=1000.0, rigid=True, timeout=60.0)
     """
 
-    stops_inside = False
+    variable_step = False
 
     def __init__(
         self,

@@ -12,20 +12,16 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.fields.adapters.other_python_serve import pack, unpack
 from cosolve.fields.adapters.program import THREADS
-from cosolve.process.channel import Disconnected, TimedOut, pipe
-from cosolve.process.ending import kill_group
-from cosolve.process.launch import LOADING, ended, last_words
+from cosolve.process.channel import Disconnected, TimedOut
+from cosolve.process.launch import LOADING, Child
 
-_FAREWELL = 2.0  # seconds to end by itself
 _ASKING = 60.0  # seconds to start and say whether a module is there
 #: What belongs to this Python, or to this process as the rank of a job.
 _OURS = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "OMPI_", "PMIX_", "PMI_")
@@ -64,6 +60,7 @@ class OtherPython:
 
     `timeout` is for one call, in seconds; loading may take a minute longer.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "functions.py")
     ...     _ = file.write_text("def doubled(x):\n    return {'y': 2 * x}")
@@ -75,33 +72,13 @@ class OtherPython:
 
     def __init__(self, python: str, functions: Path, timeout: float | None = None) -> None:
         self._name, self._timeout, self._first = os.path.basename(python), timeout, True
-        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         serve = Path(__file__).with_name("other_python_serve.py")
-        group: dict[str, Any] = (
-            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
-            if os.name == "nt"
-            else {"process_group": 0}
-        )
-        self._process = subprocess.Popen(
-            [python, str(serve), str(functions), str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            bufsize=0,
-            env=_environment(),
-            **group,
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._channel = pipe(os.dup(self._process.stdout.fileno()), os.dup(self._process.stdin.fileno()))
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._end = weakref.finalize(self, _end, self._process, self._channel, self._log, os.getpid())
+        self._child = Child([python, str(serve), str(functions), str(os.getpid())], env=_environment())
 
     @property
     def pid(self) -> int:
         """Number of the process."""
-        return self._process.pid
+        return self._child.process.pid
 
     def call(self, name: str, **values: Any) -> dict[str, Any]:
         """Call a function there; a sentence where it fails, and where the process does not answer any more.
@@ -111,25 +88,23 @@ class OtherPython:
         timeout = self._timeout
         if timeout is not None and self._first:
             timeout += LOADING
-        message = pack(name, values)
+        child, message = self._child, pack(name, values)
         try:
-            self._channel.send([message])
-            how, found = unpack(self._channel.receive(timeout))
+            child.channel.send([message])
+            how, found = unpack(child.channel.receive(timeout))
         except TimedOut:
-            words = last_words(self._log)
-            kill_group(self._process)
-            self.close()
+            words = child.quoted()
+            self._kill()
             raise SubsystemError(
                 f"its process ({self._name}) gave no answer within {timeout:g} s and was ended{words}; raise timeout "
                 "if a step may take that long"
             ) from None
         except Disconnected:
-            words = f"{ended(self._process)}{last_words(self._log)}"
+            words = child.how_it_ended()
             self.close()
             raise SubsystemError(f"its process ({self._name}) {words}") from None
         except BaseException:  # Ctrl-C: the answer to this call would be taken for that to the next
-            kill_group(self._process)
-            self.close()
+            self._kill()
             raise
         self._first = False
         if how == "failed":
@@ -140,25 +115,18 @@ class OtherPython:
     @property
     def closed(self) -> bool:
         """True once the process is known to be gone."""
-        return not self._end.alive
+        return self._child.closed
 
     def close(self) -> None:
         """End the process now."""
-        self._end()
+        self._child.close()
+
+    def _kill(self) -> None:
+        self._child.kill()
+        self.close()
 
 
 def _environment() -> dict[str, str]:
     """One thread; without what is for this Python."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     return {**dict.fromkeys(THREADS, "1"), **kept}
-
-
-def _end(process: subprocess.Popen[bytes], channel: Any, log: IO[bytes], owner: int) -> None:
-    if os.getpid() != owner:  # a fork of the run
-        return
-    channel.close()  # it ends by itself, unless it computes
-    try:
-        process.wait(timeout=_FAREWELL)
-    except subprocess.TimeoutExpired:
-        kill_group(process)
-    log.close()

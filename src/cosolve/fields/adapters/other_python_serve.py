@@ -3,7 +3,7 @@
     python other_python_serve.py FUNCTIONS.py PARENT
 
 Functions of the file are called by name, one call at a time. A message has a head in JSON and the bytes of its arrays,
-see `pack`. This process ends when nobody can call any more: when its input is closed, or the process PARENT is gone.
+see `pack`. This process ends when no call can come any more: when its input is closed, or the process PARENT is gone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A program of the system that crosses macro steps: how it is found, run and ended, and where its files live.
+"""A program of the system that advances over macro steps: how it is found, run and ended, and where its files live.
 
-It is run once per crossing, in a process group of its own, and its end is waited for: one that fails, hangs or is
+It is run once per subsystem step, in a process group of its own, and its end is waited for: one that fails, hangs or is
 killed becomes a sentence with the last lines of its log. Its files are in a working folder that goes when the subsystem
-goes. What it needs to begin again at a macro point is a `StoredState`, a file or folder that stays as long as somebody
+goes. What it needs to begin again at a macro point is a `StoredState`, a file or folder that stays as long as an object
 holds it, however often the step after it is repeated.
 """
 
@@ -17,11 +17,10 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from cosolve.basics.processes import how_it_ended, kill_group, start
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.process.ending import how_it_ended, kill_group
-from cosolve.process.launch import last_words
+from cosolve.process.launch import log_tail
 
 #: One thread each: the threads of several solvers on the same cores mostly wait for each other.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CCX_NPROC_STIFFNESS", "NUMBER_OF_PROCESSORS")
@@ -64,34 +63,22 @@ def run_program(
     name = os.path.basename(command[0])
     with_parent = shutil.which("setpriv")  # of util-linux; the thread that waits here lives as long as the program
     guarded = [with_parent, "--pdeathsig", "KILL", "--", *command] if with_parent else [*command]
-    group: dict[str, Any] = (
-        {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
-        if os.name == "nt"
-        else {"process_group": 0}
-    )
+    variables = {**dict.fromkeys(THREADS, "1"), **(environment or {}), **os.environ}
     with log.open("w+b") as printed:
-        process = subprocess.Popen(
-            guarded,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-            env={**dict.fromkeys(THREADS, "1"), **(environment or {}), **os.environ},
-            **group,
-        )
+        process = start(guarded, printed, cwd=folder, env=variables)
         try:
             code = process.wait(timeout)
         except subprocess.TimeoutExpired:
             kill_group(process)
             raise SubsystemError(
-                f"{name} was not ready within {timeout:g} s and was ended{last_words(printed)}; raise timeout if a "
+                f"{name} was not ready within {timeout:g} s and was ended{log_tail(printed)}; raise timeout if a "
                 "step may take that long"
             ) from None
         except BaseException:
             kill_group(process)
             raise
         if code:
-            raise SubsystemError(f"{name} {how_it_ended(code)}{last_words(printed)}")
+            raise SubsystemError(f"{name} {how_it_ended(code)}{log_tail(printed)}")
 
 
 class WorkingFolder:
@@ -146,7 +133,7 @@ class WorkingFolder:
 
 
 class StoredState:
-    """A file or folder to begin again from, removed when nobody holds it any more; copies are the same state."""
+    """A file or folder to begin again from, removed with the last reference to it; copies are the same state."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any, Literal
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from cosolve.basics.atomic_files import replacing
 from cosolve.basics.checks import as_path
 from cosolve.errors import CosolveError, OutputFileError, SetupError
 from cosolve.interface import System
@@ -49,20 +50,50 @@ def export_fmu(
     files: Iterable[str | Path] = (),
     name: str | None = None,
 ) -> Path:
-    """Write a coupled system or a Python subsystem as one co-simulation FMU and return its path.
+    """Write a coupled system or a Python subsystem as one co-simulation FMU.
 
-    `source` is a system file (`.toml`), an SSP, `"model.py:function"` with a function that returns a `Subsystem`, a
-    `System` or `(system, method, step)`, or a `System` or `Subsystem` object where cloudpickle is installed. `method`
-    and `step` come from there, or from the arguments. Inputs held by `System.set` and inputs that nothing feeds become
-    inputs of the FMU (or only those in `inputs`), the outputs of all subsystems its outputs (or those in `outputs`).
-    `parameters` are arguments of the function with their start values; unless given, all arguments whose default is a
-    float. The FMUs, modules and named files that the model needs travel with it; name other data in `files`: the model
-    finds it in the folder of its own file, which is the current folder while it is built.
+    Parameters
+    ----------
+    source : str, Path, System or Subsystem
+        A system file (`.toml`), an SSP, "model.py:function" with a function that returns a `Subsystem`, a `System` or
+        `(system, method, step)`; or an object, which needs cloudpickle.
+    path : str or Path
+        The FMU to write, ending in `.fmu`.
+    version : {"2.0", "3.0"}, default "2.0"
+        Version of FMI.
+    method : Method, str, dict or None, default None
+        Coupling method. None: that of the source.
+    step : float, Adaptive or None, default None
+        Macro step in seconds, or error control. None: that of the source.
+    inputs : sequence of str or None, default None
+        Inputs of the FMU. None: those that nothing feeds and those that `System.set` holds.
+    outputs : sequence of str or None, default None
+        Outputs of the FMU. None: all outputs.
+    parameters : mapping of str to float or None, default None
+        Arguments of the function and their start values. None: all arguments whose default is a float.
+    files : iterable of str or Path, optional
+        Data files that the model reads. FMUs, modules and named files travel with it anyway.
+    name : str or None, default None
+        Name of the model. None: that of the file.
 
-    The importer's steps must be whole multiples of the macro step, otherwise they are discarded with a message; a
-    single subsystem, `Adaptive` steps and methods that choose their own take any. The importing process needs a Python
-    with cosolve in it.
+    Returns
+    -------
+    Path
+        The FMU.
 
+    Raises
+    ------
+    SetupError
+        If the model cannot be exported.
+
+    Notes
+    -----
+    The importer's steps must be whole multiples of the macro step, else they are discarded with a message; a single
+    subsystem, `Adaptive` steps and methods that choose their own steps take any. The importing process needs a Python
+    with cosolve.
+
+    Examples
+    --------
     >>> import tempfile, cosolve as cs
     >>> text = '''
     ... import cosolve as cs
@@ -71,7 +102,7 @@ def export_fmu(
     ... '''
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "model.py").write_text(text)
-    ...     made = cs.export_fmu(f"{folder}/model.py:tank", f"{folder}/tank.fmu", parameters={"area": 2.0})
+    ...     made = cs.fmi.export_fmu(f"{folder}/model.py:tank", f"{folder}/tank.fmu", parameters={"area": 2.0})
     ...     made.name
     'tank.fmu'
     """
@@ -136,12 +167,7 @@ def packed_files(path: str | Path) -> list[str]:
 def _libraries(version: str) -> dict[str, Path]:
     """The wrapper libraries by platform folder."""
     package, _ = _WRAPPERS[version]
-    try:
-        home = Path(str(import_module(package).__file__)).parent
-    except ImportError:
-        raise SetupError(
-            f"export: FMI {version} needs the wrapper library of {package}; install {package}, or cosolve[export]"
-        ) from None
+    home = Path(str(import_module(package).__file__)).parent
     found = {
         library.parent.name: library
         for library in sorted((home / "resources" / "binaries").rglob("*"))
@@ -262,7 +288,7 @@ def _page(facts: Facts, model: Model, shown: Sequence[Variable]) -> str:
 
 def _write(path: Path, content: Mapping[str, bytes]) -> None:
     try:
-        with ZipFile(path, "w") as file:
+        with replacing(path) as draft, ZipFile(draft, "w") as file:
             for inside, data in content.items():
                 file.writestr(ZipInfo(inside), data, ZIP_DEFLATED)  # no time stamps: same model, same bytes
     except OSError as error:

@@ -17,8 +17,8 @@ from cosolve.errors import SetupError
 from cosolve.io.system_file import load_system
 
 
-def texts_of(path: Path) -> list[str]:
-    """All texts in a system file: among them names of modules (`module:function`) and of further files."""
+def strings_of(path: Path) -> list[str]:
+    """All strings in a system file about its system: names of modules (`module:function`) and of further files."""
     import tomllib
 
     found: list[str] = []
@@ -34,7 +34,7 @@ def texts_of(path: Path) -> list[str]:
             found.append(value)
 
     try:
-        look(tomllib.loads(path.read_text(encoding="utf-8")))
+        look({key: table for key, table in tomllib.loads(path.read_text(encoding="utf-8")).items() if key != "output"})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         load_system(path)  # says what is wrong, and where
     return found

@@ -5,11 +5,15 @@ The names of the methods are those that the wrappers of pythonfmu and pythonfmu3
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from ctypes import CDLL, py_object, pythonapi
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +99,7 @@ class Exported:
             at += variable.length
             self._values[reference] = part[0] if variable.size is None else tuple(part)
             if not self._started:
-                self._stepper = None  # built anew when somebody asks
+                self._stepper = None  # built anew when it is needed
             elif variable.causality == "parameter":
                 raise ValueError(f"the parameter '{variable.name}' is fixed once initialisation is over")
             else:
@@ -190,32 +194,61 @@ def state_from_bytes(data: bytes) -> dict[str, Any]:
     return {**state, "values": values, "snapshot": Snapshot.from_bytes(rest)}
 
 
-def keep(namespace: dict[str, Any]) -> None:
-    """Hold a module's namespace once more.
+def keep(thing: Any) -> None:
+    """Hold something once more, a module's namespace for instance.
 
     The wrapper of pythonfmu 0.7.0 gives back, for every instance, a reference to it that is not its own; without this
     the namespace would be freed under the module's feet.
     """
-    from ctypes import py_object, pythonapi
-
-    pythonapi.Py_IncRef(py_object(namespace))
+    pythonapi.Py_IncRef(py_object(thing))
 
 
-@contextmanager
-def said_aloud() -> Iterator[None]:
-    """Write the reason of a failure to stderr as well.
+def let_go_at_exit(folder: Path) -> None:
+    """Have the wrapper library of the FMU unpacked in `folder` let go of its interpreter when Python ends.
+
+    Otherwise its destructor function does so after its variables were destroyed: the process aborts now and then.
+    """
+    if not hasattr(os, "RTLD_NOLOAD"):  # Windows
+        return
+    for file in folder.glob("binaries/*/*"):
+        try:
+            library = CDLL(str(file), mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        except OSError:  # of another platform, or not what the importer has loaded
+            continue
+        if str(file) not in _let_go and hasattr(library, "finalizePythonInterpreter"):
+            _let_go.add(str(file))
+            atexit.register(library.finalizePythonInterpreter)
+
+
+_let_go: set[str] = set()
+
+
+def _surviving(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a slave, after whose exceptions the importer may still free the instance.
+
+    The wrappers give back their references to the object, its class and its log whenever a method raises, and then
+    use them again.
+    """
+
+    @wraps(method)
+    def call(self: _Slave, *arguments: Any) -> Any:
+        try:
+            return method(self, *arguments)
+        except BaseException as error:
+            for used in (self, type(self), self.exported.log_queue):
+                keep(used)
+            if self.says_aloud:
+                say(error)
+            raise
+
+    return call
+
+
+def say(error: BaseException) -> None:
+    """A sentence on stderr, where the process has one.
 
     The wrapper of pythonfmu logs it only where the importer has switched debug logging on.
     """
-    try:
-        yield
-    except Exception as error:
-        say(error)
-        raise
-
-
-def say(error: Exception) -> None:
-    """A sentence on stderr, where the process has one."""
     with suppress(Exception):
         print(f"cosolve: {error}", file=sys.stderr, flush=True)
 
@@ -223,11 +256,15 @@ def say(error: Exception) -> None:
 class _Slave:
     """What FMI 2 and FMI 3 have in common."""
 
+    says_aloud = False
+
     def __init__(self, **options: Any) -> None:
         self.exported = Exported(options["resources"])
+        let_go_at_exit(Path(options["resources"]).absolute().parent)
 
     def enter_initialization_mode(self) -> None: ...
 
+    @_surviving
     def exit_initialization_mode(self) -> None:
         self.exported.initialise()
 
@@ -236,9 +273,11 @@ class _Slave:
     def _get_log_queue(self) -> list[Message]:
         return self.exported.log_queue
 
+    @_surviving
     def _get_fmu_state(self) -> dict[str, Any]:
         return self.exported.state()
 
+    @_surviving
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
         self.exported.set_state(state)
 
@@ -249,29 +288,27 @@ class _Slave:
 class Fmi2Slave(_Slave):
     """The calls of pythonfmu's wrapper, for which whatever is raised is fatal."""
 
+    says_aloud = True
+
     def setup_experiment(self, start: float, stop: float | None = None, tolerance: float | None = None) -> None:
         self.exported.begin(start)
 
-    def exit_initialization_mode(self) -> None:
-        with said_aloud():
-            self.exported.initialise()
-
+    @_surviving
     def get_real(self, references: Sequence[int]) -> list[float]:
-        with said_aloud():
-            return self.exported.get(references)
+        return self.exported.get(references)
 
+    @_surviving
     def set_real(self, references: Sequence[int], values: Sequence[float]) -> None:
-        with said_aloud():
-            self.exported.set(references, values)
+        self.exported.set(references, values)
 
+    @_surviving
     def do_step(self, t: float, h: float) -> bool:
-        with said_aloud():
-            try:
-                self.exported.advance(t, h)
-            except WrongStep as error:  # False is "discard"
-                self.exported.complain(DISCARD, error)
-                say(error)
-                return False
+        try:
+            self.exported.advance(t, h)
+        except WrongStep as error:  # False is "discard"
+            self.exported.complain(DISCARD, error)
+            say(error)
+            return False
         return True
 
 
@@ -281,12 +318,15 @@ class Fmi3Slave(_Slave):
     def setup_experiment(self, start: float) -> None:
         self.exported.begin(start)
 
+    @_surviving
     def get_float64(self, references: Sequence[int]) -> list[float]:
         return self.exported.get(references)
 
+    @_surviving
     def set_float64(self, references: Sequence[int], values: Sequence[float]) -> None:
         self.exported.set(references, values)
 
+    @_surviving
     def do_step(self, t: float, h: float) -> StepResult:
         try:
             self.exported.advance(t, h)

@@ -17,15 +17,15 @@ from os.path import commonpath
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from cosolve.basics.imports import call, import_callable, importable
 from cosolve.errors import SetupError
 from cosolve.fmu.places import looking_in, watching
 from cosolve.interface import System
 from cosolve.io import named
-from cosolve.io.fmu_export.needed import fmu_files, is_file, module_files, pickled_modules, texts_of
-from cosolve.io.imports import call, import_callable, importable
+from cosolve.io.fmu_export.needed import fmu_files, is_file, module_files, pickled_modules, strings_of
 from cosolve.io.system_file import Description, load_system
 from cosolve.io.tables import method_table, step_table
-from cosolve.io.unfed import hold_unfed
+from cosolve.io.unconnected import hold_unconnected
 from cosolve.method import Jacobi, Method
 from cosolve.method.named import as_method
 from cosolve.run import Stepper
@@ -54,7 +54,7 @@ class Model:
 
 
 def stepper(model: Model, t_start: float = 0.0) -> Stepper:
-    """The model under way; a single subsystem without a step crosses whatever it is asked to in one go."""
+    """The model under way; a single subsystem without a step advances whatever it is asked to in one go."""
     step = _ONE_GO if model.single and model.step is None else model.step
     return Stepper(model.system, method=model.method, step=step, t_start=t_start, startup=model.startup)
 
@@ -88,7 +88,7 @@ def locate(
         folder = base = Path.cwd()
         found.files |= {PICKLED: data, **pickled_modules(data)}
         with watching() as taken:
-            pickle.loads(data)
+            pickle.loads(data)  # noqa: S301  what was packed a moment ago
     else:
         path = _described(str(source), recipe)
         folder = path.parent.resolve()
@@ -137,7 +137,7 @@ def _with_files_of(path: Path, found: Source, fmus: Mapping[str, Path]) -> Path:
     folder, cwd = path.parent.resolve(), Path.cwd()
     modules, data = [path.stem] if path.suffix == ".py" else [], []
     if path.suffix == ".toml":
-        texts = texts_of(path)
+        texts = strings_of(path)
         modules = [text.partition(":")[0] for text in texts if ":" in text]
         for text in texts:
             if text not in fmus and is_file(folder / text):
@@ -208,9 +208,9 @@ def _made(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, floa
     """What the model's file gives."""
     if recipe["kind"] == "pickle":
         with importable(folder):  # its functions may live in modules that travel with it
-            return pickle.loads((folder / PICKLED).read_bytes())
+            return pickle.loads((folder / PICKLED).read_bytes())  # noqa: S301  of the FMU, whose model is a program
     if recipe["kind"] == "system file":
-        return load_system(folder / recipe["file"])
+        return load_system(folder / recipe["file"], complete=False)
     if recipe["kind"] == "ssp":
         from cosolve.io.ssp import read_ssp
 
@@ -221,19 +221,21 @@ def _made(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, floa
 
 def _model(recipe: Mapping[str, Any], made: Any, folder: Path) -> Model:
     """With the method and the step of the recipe, or its own."""
-    method = None if recipe["method"] is None else named.method(recipe["method"], folder)
+    method = None if recipe["method"] is None else as_method(recipe["method"], folder)
     given = recipe["step"]
     step = named.step_control(given, folder) if isinstance(given, Mapping) else given
     startup: Startup | None = None
     if isinstance(made, Description):
-        if method is None and made.method is None:
+        run = made.options
+        if method is None and run.method is None:
             raise SetupError(f"'{made.path.name}' leaves the method open; give one: export_fmu(..., method=...)")
-        made, method, step, startup = made.system, method or made.method, step or made.step, made.startup
+        startup, step = run.startup, step or run.step
+        made, method = made.system, method or as_method(run.method or "")
     elif isinstance(made, (tuple, list)) and len(made) == 3:
         made, method, step = made[0], method or made[1], step or made[2]
     if isinstance(made, Subsystem):
         system = System({"model": made})
-        hold_unfed(system)
+        hold_unconnected(system)
         return Model(system, method or Jacobi(degree=0), step, single="model")
     if not isinstance(made, System):
         raise SetupError(
@@ -241,5 +243,5 @@ def _model(recipe: Mapping[str, Any], made: Any, folder: Path) -> Model:
         )
     if method is None:
         raise SetupError("export: a System needs a method; give method= and step=, or return (system, method, step)")
-    hold_unfed(made)
+    hold_unconnected(made)
     return Model(made, as_method(method), step, startup)

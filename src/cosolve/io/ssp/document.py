@@ -338,7 +338,7 @@ class _Reader:
             if _local(entry) != "MappingEntry":
                 continue
             source, target = entry.get("source", ""), entry.get("target", "")
-            if not source or not target:  # a place in a form that nobody has filled in
+            if not source or not target:  # a place in a form that was not filled in
                 empty.append(target or source)
                 continue
             if source not in values:

@@ -20,7 +20,7 @@ Node = tuple[str, str]  # path of an element ("" is the whole system) and one of
 
 
 @dataclass(frozen=True)
-class Feed:
+class InputSource:
     """What drives an input: the output `source`, or nothing but a constant (`source` is then an input from outside)."""
 
     source: Node
@@ -28,7 +28,7 @@ class Feed:
     is_output: bool
 
 
-class Flat:
+class FlatStructure:
     """A structure without nesting: `components` by path, what feeds their inputs, and their parameter values."""
 
     def __init__(self, structure: SspSystem, shown: str) -> None:
@@ -157,7 +157,7 @@ class Flat:
         """True when a connection ends there."""
         return node in self._incoming
 
-    def feed(self, node: Node, port_units: dict[Node, str]) -> Feed:
+    def feed(self, node: Node, port_units: dict[Node, str]) -> InputSource:
         """What drives an input of a component, through however many connectors of systems."""
         way, here = [node], node
         while here in self._incoming and (here == node or here[0] not in self.components):
@@ -176,7 +176,7 @@ class Flat:
                 change = change.then(self._conversion(unit, wanted, units, what))
             change = change.then(connection.transformation)
             unit = wanted or unit  # a connector without a unit passes on what it gets
-        return Feed(here, change, here[0] in self.components)
+        return InputSource(here, change, here[0] in self.components)
 
     def _unit(self, node: Node, port_units: dict[Node, str]) -> str:
         connector = self._connectors.get(node)

@@ -7,19 +7,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cosolve.accuracy.auto.choose import tolerance
 from cosolve.basics.checks import as_path
-from cosolve.basics.wording import listed
+from cosolve.basics.wording import listed, suggest
 from cosolve.errors import SetupError, warn
 from cosolve.fmu.places import found_file, watching
 from cosolve.interface import System
 from cosolve.io import named
 from cosolve.io.ssp.affine import Affine
 from cosolve.io.ssp.document import ANNOTATION, Component, Document, read_document
-from cosolve.io.ssp.flatten import Flat, Node
+from cosolve.io.ssp.flatten import FlatStructure, Node
 from cosolve.io.system_file import Description
-from cosolve.method import Jacobi, Method, SemiImplicit
+from cosolve.method import Jacobi, SemiImplicit
 from cosolve.method.named import MethodLike, as_method
-from cosolve.run.choose import tolerance
+from cosolve.options import RunOptions
 from cosolve.run.startup import Startup
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Subsystem
@@ -39,23 +40,57 @@ def read_ssp(
     t_end: float | None = None,
     component: Factory | None = None,
     variant: str | None = None,
+    values: Mapping[str, Any] | None = None,
+    fmu_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Description:
-    """Read an SSP (`.ssp`, or a bare `.ssd`): its `system`, and `method`, `step`, `t_start`, `t_end` to run it with.
+    """Read an SSP.
 
-    With `rtol`, or `method="auto"`, what is not given of method and step is chosen when it runs (see `cs.choose`).
+    Parameters
+    ----------
+    path : str or Path
+        An `.ssp` archive or a bare `.ssd`.
+    method : Method, str, dict or None, default None
+        Coupling method. None: that of the annotation that `write_ssp` writes; else `SemiImplicit` if all FMUs have
+        rollback, `Jacobi` if not.
+    step : float, Adaptive or None, default None
+        Macro step in seconds, or error control. None: that of the annotation, else a thousandth of the run.
+    rtol : float or None, default None
+        Wanted coupling error; what is not given of method and step is then chosen when it runs, see `choose`.
+    t_end : float or None, default None
+        End of the run in seconds. None: that of the DefaultExperiment.
+    component : callable or None, default None
+        `component(source, name, parameters)` makes the subsystem of a component. None: `load_fmu`.
+    variant : str or None, default None
+        Another `.ssd` in the archive.
+    values : mapping of str to value or None, default None
+        Parameters and start values by address, as in `wheel.mass`, in place of those in the file.
+    fmu_options : mapping of str to mapping or None, default None
+        Further arguments of `load_fmu` by component; those under "" go to all.
 
-    Nested systems become flat: the component `inner` of the system `sub` is the subsystem `sub/inner`; dots in names
-    of components become underscores, connectors keep theirs. Parameter bindings, mappings, linear transformations and
-    unit conversions are applied. Inputs that nothing feeds are held at their bound value, or their start value, and can
-    be changed by `system.set` or in a `Stepper`. `component(source, name, parameters)` makes the subsystem of a
-    component (one of `load_fmu` unless given); `variant` names another `.ssd` in the archive.
+    Returns
+    -------
+    Description
+        `system`, `method`, `step`, `t_start`, `t_end`; `run()` simulates it.
 
-    Method and step come from the arguments, else from the annotation that `write_ssp` writes; else `SemiImplicit` where
-    all FMUs can roll back and `Jacobi` where not, with a thousand steps. What is left out (empty entries of a mapping,
-    a step size that another tool has annotated for itself) is said in a warning.
+    Raises
+    ------
+    SetupError
+        If the file is wrong or a component cannot be loaded.
 
+    Notes
+    -----
+    Nested systems become flat: the component `inner` of the system `sub` is the subsystem `sub/inner`; dots in names of
+    components become underscores. Parameter bindings, mappings, linear transformations and unit conversions are
+    applied. Inputs that nothing feeds are held at their bound or start value. What is left out is said in a warning.
+
+    References
+    ----------
+    .. [1] Modelica Association, System Structure and Parameterization, versions 1.0 and 2.0.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> cs.read_ssp("missing.ssp")
+    >>> cs.fmi.read_ssp("missing.ssp")
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: there is no file 'missing.ssp'; give the path of an SSP
@@ -64,11 +99,13 @@ def read_ssp(
     document = read_document(path, variant)
     for note in (*document.notes, *(document.step_notes if step is None and "step" not in document.run else ())):
         warn(note, UserWarning)
-    flat = Flat(document.structure, path.name)
+    flat = FlatStructure(document.structure, path.name)
     subsystems = {}
-    with watching():  # its FMUs are in it: nobody else need know
+    of_components = _by_component(values or {}, flat)
+    with watching():  # its FMUs are in it: no other caller needs them
         for where, part in flat.components.items():
-            subsystems[_safe(where)] = _made(part, where, flat, component)
+            options = {**(fmu_options or {}).get("", {}), **(fmu_options or {}).get(_safe(where), {})}
+            subsystems[_safe(where)] = _made(part, where, flat, component, of_components[where], options)
     if not subsystems:
         raise SetupError(f"{path.name}: there are no components in it")
     if len(subsystems) < len(flat.components):
@@ -79,17 +116,36 @@ def read_ssp(
     return _described(path, document, system, given, step, t_end, rtol)
 
 
-def _made(part: Component, where: str, flat: Flat, component: Factory | None) -> Subsystem:
-    parameters = flat.parameters(where)
+def _by_component(values: Mapping[str, Any], flat: FlatStructure) -> dict[str, dict[str, Any]]:
+    """Values by address, sorted by component."""
+    found: dict[str, dict[str, Any]] = {where: {} for where in flat.components}
+    for address, value in values.items():
+        where = next((where for where in found if address.startswith(f"{_safe(where)}.")), None)
+        if where is None:
+            hint = suggest(address.partition(".")[0], [_safe(where) for where in found])
+            raise SetupError(f"{address}={value}: write it as COMPONENT.NAME; {hint}")
+        found[where][address.removeprefix(f"{_safe(where)}.")] = value
+    return found
+
+
+def _made(
+    part: Component,
+    where: str,
+    flat: FlatStructure,
+    component: Factory | None,
+    values: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Subsystem:
+    parameters = {**flat.parameters(where), **values}
     try:
         if component is not None:
             return component(part.file, where, parameters)
-        return _fmu(part, where, parameters)
+        return _fmu(part, where, parameters, options)
     except SetupError as error:
         raise SetupError(f"{flat.shown}: the component '{where}': {error}") from None
 
 
-def _fmu(part: Component, where: str, parameters: Mapping[str, Any]) -> Subsystem:
+def _fmu(part: Component, where: str, parameters: Mapping[str, Any], options: Mapping[str, Any]) -> Subsystem:
     from cosolve.fmu.archive import unpack
     from cosolve.fmu.description import read_description
     from cosolve.fmu.load import load_fmu
@@ -99,10 +155,10 @@ def _fmu(part: Component, where: str, parameters: Mapping[str, Any]) -> Subsyste
     starts = {k: v for k, v in parameters.items() if k in variables and variables[k].causality not in fixed}
     given = {k: v for k, v in parameters.items() if k not in starts}
     kind = _KINDS.get(part.implementation or "")
-    return load_fmu(part.file, parameters=given, start=starts, name=where, kind=kind)
+    return load_fmu(part.file, parameters=given, start=starts, name=where, kind=kind, **options)
 
 
-def _join(system: System, flat: Flat) -> None:
+def _join(system: System, flat: FlatStructure) -> None:
     """Connections, laws for those that transform, and constants for inputs that nothing feeds."""
     units = {
         (where, port.name): port.unit
@@ -143,7 +199,7 @@ def _connect(system: System, source: str, target: str, change: Affine, shown: st
         raise SetupError(f"{shown}: {error}") from None
 
 
-def _hold(system: System, flat: Flat, target: str, node: Node) -> None:
+def _hold(system: System, flat: FlatStructure, target: str, node: Node) -> None:
     """An input that nothing feeds: its bound value, else the start value in the FMU's description, else 0."""
     value = flat.constant(node)
     if value is None:
@@ -198,7 +254,7 @@ def _described(
         if given_method is None and rtol is None and "method" in run:
             given_method = json.loads(run["method"])
             rtol = json.loads(run["rtol"]) if "rtol" in run else None
-        method = None if given_method is None or given_method == "auto" else _method(given_method)
+        method = None if given_method is None or given_method == "auto" else as_method(given_method, path.parent)
         is_open = rtol is not None or given_method == "auto"
         if step is None and not asked_here and "step" in run:
             given = json.loads(run["step"])
@@ -218,8 +274,5 @@ def _described(
         t_end = document.t_start + 1.0 if document.t_end is None else document.t_end
     if step is None and method is not None and not is_open and not method.chooses_step:
         step = (t_end - document.t_start) / 1000
-    return Description(path, system, method, step, t_end, document.t_start, startup, workers, rtol=rtol)
-
-
-def _method(given: MethodLike) -> Method:
-    return given if isinstance(given, Method) else named.method(given)
+    given = {"method": method, "step": step, "startup": startup, "workers": workers, "rtol": rtol}
+    return Description(path, system, RunOptions(t_end=t_end, t_start=document.t_start, **given))

@@ -12,6 +12,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
+from cosolve.accuracy.auto.choose import tolerance
 from cosolve.errors import OutputFileError, SetupError
 from cosolve.interface import System
 from cosolve.io.assembly import Weighted
@@ -19,7 +20,6 @@ from cosolve.io.ssp.affine import Affine
 from cosolve.io.ssp.document import ANNOTATION, TOP
 from cosolve.io.tables import method_table, step_table
 from cosolve.method.named import MethodLike, as_method
-from cosolve.run.choose import tolerance
 from cosolve.stepsize import Adaptive
 from cosolve.subsystem import Port, Subsystem
 from cosolve.subsystem.port import Ports
@@ -44,16 +44,45 @@ def write_ssp(
     version: Literal["1.0", "2.0"] = "1.0",
     fmus: Mapping[str, str | Path] | None = None,
 ) -> Path:
-    """Write a system as an SSP; `read_ssp` gives back a system that runs the same way.
+    """Write a system as an SSP; `read_ssp` returns a system that runs the same way.
 
-    Subsystems are FMUs; for others name one that stands for them in `fmus` (for example made by `export_fmu`).
-    Connections and linear laws of one output can be written; other laws have to become subsystems first. Start values
-    and parameters of the FMUs and constants of the system are kept as parameter values. With `rtol`, what is not given
-    of method and step is chosen when it runs (see `cs.choose`).
+    Parameters
+    ----------
+    system : System
+        Its subsystems are FMUs. Connections and linear laws of one output can be written; other laws must become
+        subsystems first.
+    path : str or Path
+        The file to write, ending in `.ssp`.
+    method : Method, str, dict or None, default None
+        Coupling method, kept in an annotation.
+    step : float, Adaptive or None, default None
+        Macro step in seconds, or error control, kept in an annotation.
+    rtol : float or None, default None
+        Wanted coupling error; what is not given of method and step is chosen when it runs.
+    t_end : float, default 1.0
+        End of the run in seconds.
+    t_start : float, default 0.0
+        Start of the run in seconds.
+    version : {"1.0", "2.0"}, default "1.0"
+        Version of SSP.
+    fmus : mapping of str to path or None, default None
+        FMUs that stand for other subsystems, for example from `export_fmu`.
 
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    SetupError
+        If something cannot be written.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
-    >>> cs.write_ssp(clock, "clock.ssp", method=cs.Jacobi(), step=0.1)
+    >>> cs.fmi.write_ssp(clock, "clock.ssp", method=cs.Jacobi(), step=0.1)
     Traceback (most recent call last):
     ...
     cosolve.errors.SetupError: write_ssp: 'clock' is a Static; an SSP holds FMUs, so name one in fmus={'clock': ...}
@@ -97,7 +126,7 @@ def write_ssp(
 
 
 def _file(name: str, subsystem: Subsystem, fmus: Mapping[str, str | Path]) -> Path:
-    given = fmus.get(name, getattr(subsystem, "file", None))
+    given = fmus.get(name, subsystem.model_file)
     if given is None:
         raise SetupError(
             f"write_ssp: '{name}' is a {type(subsystem).__name__}; an SSP holds FMUs, so name one in "
@@ -116,8 +145,7 @@ def _component(elements: Element, name: str, subsystem: Subsystem, system: Syste
         for port in ports:
             connector = SubElement(connectors, "ssd:Connector", name=port.name, kind=kind)
             _type(connector, port, version)
-    given = getattr(subsystem, "_given", {})
-    values = {key: value for key, value in given.items() if key not in system.inputs[name]}
+    values = {key: value for key, value in subsystem.given_values.items() if key not in system.inputs[name]}
     if values:  # inputs have their values from the system
         _values(SubElement(component, "ssd:ParameterBindings"), values, version)
 

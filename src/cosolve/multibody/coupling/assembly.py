@@ -41,35 +41,61 @@ def assemble(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     **common: Any,
 ) -> System:
-    """Join multibody models by joints between their markers; the result runs under every method.
+    """Join multibody models by joints between their markers.
 
-    `models` are `MultibodyModel`s, `ExudynModel`s or ready subsystems without joints (controllers, say). `common`
-    keywords go to all native multibody subsystems, `options[name]` to one subsystem.
+    Parameters
+    ----------
+    models : mapping
+        `MultibodyModel`, `ExudynModel`, or ready subsystems without joints (controllers), by name.
+    joints : sequence of Joint
+        The joints.
+    correction : bool, default True
+        Give subsystems the inputs that `StabilisedIndex2` needs. False saves perturbed runs.
+    jacobian : {"auto", "approximate"}, default "auto"
+        "approximate" takes the responses of free coupling bodies from formulas (App. B of [1]_) instead of perturbed
+        runs; less stable for strongly damped subsystems.
+    t_start : float, default 0.0
+        Time in seconds at which initial values are checked.
+    tolerance : float, default 1e-6
+        Largest violation of rigid joints at the start.
+    options : mapping of str to mapping or None, default None
+        Options of `MultibodySubsystem` by subsystem.
+    **common : object
+        Options of `MultibodySubsystem` for all of them.
 
-    Rigid joints become constraints with multipliers `<joint>_force`, `<joint>_torque`; choose how they are found by
-    `SemiImplicit(constraints=...)`. `correction=False` leaves out the inputs that only `StabilisedIndex2` needs, which
-    saves perturbed runs. `jacobian="approximate"` replaces perturbed runs by the formulas of App. B for coupling bodies
-    that are free (no internal joints on them); it is less stable for strongly damped subsystems.
+    Returns
+    -------
+    System
+        The coupled system. Rigid joints are constraints with the multipliers `<joint>_force` and `<joint>_torque`;
+        `SemiImplicit(constraints=...)` chooses how they are found.
 
-    Positions and velocities that violate a rigid joint by more than `tolerance` at `t_start`, and joints that
-    over-constrain the mechanism, are refused.
+    Raises
+    ------
+    SetupError
+        If initial values violate a joint, or joints over-constrain the mechanism.
 
+    References
+    ----------
+    .. [1] D. Lu, Semi-implizite Co-Simulationsverfahren, dissertation, Technical University of Darmstadt, 2015.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> def rod(x):
-    ...     model = cs.MultibodyModel()
+    ...     model = cs.multibody.MultibodyModel()
     ...     model.body("rod", mass=1.0, inertia=[0.01, 0.1, 0.1], position=[x, 0, 0])
     ...     model.marker("start", "rod", [-0.5, 0, 0])
     ...     model.marker("end", "rod", [0.5, 0, 0])
     ...     return model
     >>> first = rod(0.5)
     >>> first.joint("hook", "spherical", "start", "ground")
-    >>> hinge = cs.Joint("revolute", "upper.end", "lower.start", axis=[0, 1, 0], name="hinge")
-    >>> system = cs.assemble({"upper": first, "lower": rod(1.5)}, [hinge])
+    >>> hinge = cs.multibody.Joint("revolute", "upper.end", "lower.start", axis=[0, 1, 0], name="hinge")
+    >>> system = cs.multibody.assemble({"upper": first, "lower": rod(1.5)}, [hinge])
     >>> method = cs.SemiImplicit(degree=0, constraints=cs.StabilisedIndex2())
     >>> run = cs.simulate(system, t_end=0.05, step=0.01, method=method)
     >>> run["hinge_force"].shape                    # force on `upper` in the inertial frame, at all macro points
     (6, 3)
-    >>> bool(abs(cs.constraint_residuals(system, run)["hinge"][:2]).max() < 1e-6)
+    >>> bool(abs(cs.multibody.constraint_residuals(system, run)["hinge"][:2]).max() < 1e-6)
     True
     """
     choice("assemble", "jacobian", jacobian, ("auto", "approximate"))

@@ -34,29 +34,55 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint between markers of two subsystems, rigid unless it has a stiffness or a law.
+    """A joint between markers of two subsystems; rigid unless it has a stiffness or a law.
 
-    `kind` is one of `spherical` (`atpoint`), `inplane`, `inline`, `perpendicular`, `universal`, `revolute`,
-    `cylindrical`, `translational`, `planar`, `orientation`, `fixed`; `first` and `second` are `"subsystem.marker"`.
+    Parameters
+    ----------
+    kind : str
+        "spherical" ("atpoint"), "inplane", "inline", "perpendicular", "universal", "revolute", "cylindrical",
+        "translational", "planar", "orientation" or "fixed".
+    first : str
+        "subsystem.marker" on the first body.
+    second : str
+        "subsystem.marker" on the second body. Planes and lines are fixed to it.
+    axis : sequence of float or None, default None
+        Direction in the inertial frame at the start: axis of a revolute, cylindrical or translational joint, normal of
+        the plane ("inplane", "planar"), line of motion ("inline"), or the direction on the first body of "universal"
+        and "perpendicular". None: the z axes of the markers, or x of the first and y of the second for a pair.
+    second_axis : sequence of float or None, default None
+        Direction on the second body, for "universal" and "perpendicular".
+    name : str, default ""
+        Name of the joint. Empty: made of kind and markers.
+    stiffness : array_like or None, default None
+        Translational stiffness in N/m: one number, or three along the inertial axes. It makes the joint flexible.
+    damping : array_like, default 0.0
+        Translational damping in N s/m, likewise.
+    rotational_stiffness : float or None, default None
+        Rotational stiffness in N m per unit cosine.
+    rotational_damping : float, default 0.0
+        Rotational damping in N m s per unit cosine.
+    law : callable or None, default None
+        In place of stiffness and damping: `law(deflection, rate)` returns all forces and torques on the first body,
+        forces first.
+    approach : str, default "force/force"
+        What enters the two subsystems of a flexible joint: "force", or "displacement", the motion of the other body, so
+        that the subsystem evaluates the law itself.
+    formulation : {"standard", "alternative", "simplified"}, default "standard"
+        "alternative" exchanges the torque as a vector instead of orientations; "simplified" holds the pose of the other
+        body over the macro step (order 1).
+    scaled : bool, default False
+        Make the value of a perpendicular part the size of its torque.
 
-    `axis` is a direction in the inertial frame at the start of the run: what a revolute, cylindrical or
-    translational joint turns about or slides along, the normal of the plane in which the first point moves (`inplane`,
-    `planar`), the line along which it moves (`inline`). `universal` and `perpendicular` join `axis`, fixed to the first
-    body, and `second_axis`, fixed to the second. Planes and lines are fixed to the second body. Without `axis` the
-    z axes of the markers count, or x of the first and y of the second for a pair (as for joints inside a model).
+    References
+    ----------
+    .. [1] D. Lu, Semi-implizite Co-Simulationsverfahren, dissertation, Technical University of Darmstadt, 2015.
 
-    Flexible joints: `stiffness` and `damping` (N/m, N s/m; one number, or three along the inertial axes for an atpoint
-    part), `rotational_stiffness` and `rotational_damping` (N m per unit cosine) for perpendicular parts; or
-    `law(deflection, rate)` that returns all forces and torques on the first body, in the order forces (three for an
-    atpoint part, one per inplane part), torques. `approach` says what enters the two subsystems: the force, or the
-    motion of the other body (then the subsystem evaluates the law itself). `scaled=True` makes a perpendicular
-    part's value the size of its torque. `formulation`: `"alternative"` exchanges the torque as a vector instead of
-    orientations, `"simplified"` holds the other body's pose over the macro step (first order only).
-
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> cs.Joint("spherical", "left.tip", "right.base", stiffness=1e5, damping=1e2, name="ball").flexible
+    >>> cs.multibody.Joint("spherical", "left.tip", "right.base", stiffness=1e5, damping=1e2, name="ball").flexible
     True
-    >>> cs.Joint("revolute", "left.tip", "right.base", axis=(0, 0, 1)).flexible
+    >>> cs.multibody.Joint("revolute", "left.tip", "right.base", axis=(0, 0, 1)).flexible
     False
     """
 
@@ -196,7 +222,20 @@ class Joint:
         return first, second
 
     def parts(self, at_i: Attachment, at_j: Attachment) -> list[Part]:
-        """The basic parts between two attachments, with directions in the frames of their bodies."""
+        """Return the basic parts of the joint.
+
+        Parameters
+        ----------
+        at_i : Attachment
+            Marker on the first body.
+        at_j : Attachment
+            Marker on the second body.
+
+        Returns
+        -------
+        list of Part
+            The parts, with directions in the frames of the bodies.
+        """
         if self.axis is None:  # the markers' own axes
             on_i, on_j = ({axis: at.frame[:, axis] for axis in (X, Y, Z)} for at in (at_i, at_j))
             pair = on_i[X], on_j[Y]
@@ -218,7 +257,13 @@ class Joint:
         return found
 
     def labels(self) -> list[str]:
-        """What each condition is about, in the order of the multipliers: x, y, z; plane (1, 2); angle (1, 2, 3)."""
+        """Name the conditions of the joint.
+
+        Returns
+        -------
+        list of str
+            One per multiplier: x, y, z; plane; angle.
+        """
         kinds = [part.kind for part in KINDS[self.kind]]
         found = ["x", "y", "z"] * kinds.count(POINT)
         for kind, text in ((PLANE, "plane"), (PERPENDICULAR, "angle")):

@@ -21,11 +21,23 @@ class Recorded(Protocol):
 
 
 def constraint_residuals(system: System, result: Recorded) -> Mapping[str, npt.NDArray[np.float64]]:
-    """Constraints at position, velocity and acceleration level at all macro points, by joint.
+    """Compute the errors of all constraints at all macro points.
 
-    The arrays have the shape (levels, points, conditions); joints made by `assemble` go by their own name, other
-    constraints by the names of their multipliers.
+    Parameters
+    ----------
+    system : System
+        The system of the run.
+    result : Result
+        The run.
 
+    Returns
+    -------
+    mapping of str to ndarray
+        By joint, shape (levels, points, conditions): position, velocity and acceleration level. Constraints that
+        `assemble` did not make go by the names of their multipliers.
+
+    Examples
+    --------
     >>> import cosolve as cs
     >>> mass = lambda c: cs.Linear([[0, 1], [-c, 0]], [[0], [1]], [[1, 0], [0, 1], [-c, 0]], [[0], [0], [1]],
     ...                            x0=[1, 0], inputs=["f"], outputs=["x", "v", "a"])

@@ -53,7 +53,7 @@ def correction_rates(n_free: int, count: int, rows: int, table: int, points: int
     """Add to `gamma` what the corrections `V_c`, `Omega_c` (columns 6 to 11 of `load`) change of the rates `C w`.
 
     A turn of a body turns all vectors fixed to it, and their rates, alike: `d(x) = Omega_c x x` in K0. The arguments
-    after `count` are addresses (see `Arrays` and `Room`).
+    after `count` are addresses (see `Arrays` and `Workspace`).
     """
     of_rows, of_gamma, of_load = index_rows_at(rows, count, 7), vector_at(gamma, count), matrix_at(load, n_free, 12)
     of_bodies, of_points = matrix_at(table, 0, BODY_WIDTH), matrix_at(points, 0, POINT_WIDTH)

@@ -38,8 +38,8 @@ from cosolve.multibody.equations.corrections import CORRECTIONS
 from cosolve.multibody.equations.forces import apply_loads
 from cosolve.multibody.equations.joint_math import Four, Triple
 from cosolve.multibody.equations.kinematics import move_bodies, move_markers, normalise, orientation_rate, rotate
-from cosolve.multibody.equations.room import Room
-from cosolve.multibody.equations.table import DRIVEN, END, ENTRIES, EXTRA, VIOLATE, model_at, room_at
+from cosolve.multibody.equations.table import DRIVEN, END, ENTRIES, EXTRA, VIOLATE, model_at, workspace_at
+from cosolve.multibody.equations.workspace import Workspace
 from cosolve.multibody.model.arrays import (
     BETA_SQUARED,
     CORRECTION_RATES,
@@ -78,23 +78,23 @@ def divide_by_mass(bodies: Matrix, load: Matrix, acc: Matrix) -> None:
 
 
 @inlined
-def violations(model: Arrays, x: Vector, driven: Matrix, room: Room) -> None:
+def violations(model: Arrays, x: Vector, driven: Matrix, work: Workspace) -> None:
     """Motion of bodies and markers at the state `x`, and constraint rows: values, rates, Jacobian rows and `gamma`."""
-    move_bodies(model.counts, x, driven, room.table)
-    move_markers(model.marker_body, model.markers, room.table, room.points)
-    constraint_rows(model.counts[1], model.rows, room.table, room.points, driven, room.J, room.c, room.rate, room.gamma)
+    move_bodies(model.counts, x, driven, work.table)
+    move_markers(model.marker_body, model.markers, work.table, work.points)
+    constraint_rows(model.counts[1], model.rows, work.table, work.points, driven, work.J, work.c, work.rate, work.gamma)
 
 
 @inlined
-def balance(model: Arrays, x: Vector, u: Vector, extra: Matrix, room: Room) -> float:
+def balance(model: Arrays, x: Vector, u: Vector, extra: Matrix, work: Workspace) -> float:
     """Fill `acc` (free bodies x 6: v' in K0, omega' in the body frame), `load` and the multipliers; gives the margin.
 
     After `violations`. The corrections in the last six columns of `load` are projected on the tangent space of the
     constraints (weighted with the masses), so that they never break an internal joint.
     """
-    J, weighted, L, gamma, lam = room.J, room.weighted, room.L, room.gamma, room.lam
-    acc, load, scale = room.acc, room.load, room.scale
-    corrected = apply_loads(model, x, u, extra, room.table, room.points, load)
+    J, weighted, L, gamma, lam = work.J, work.weighted, work.L, work.gamma, work.lam
+    acc, load, scale = work.acc, work.load, work.scale
+    corrected = apply_loads(model, x, u, extra, work.table, work.points, load)
     divide_by_mass(model.bodies, load, acc)
     n_free, m = model.counts[1], len(model.rows)
     if m == 0:
@@ -108,13 +108,13 @@ def balance(model: Arrays, x: Vector, u: Vector, extra: Matrix, room: Room) -> f
             lam[k] = -lam[k]
         add_transposed(n_free, model.rows, weighted, lam, load, 6)
         corrections_by(
-            model.parts[CORRECTION_RATES], n_free, m, address_of(model.rows), address_of(room.table),
-            address_of(room.points), address_of(load), address_of(gamma),
+            model.parts[CORRECTION_RATES], n_free, m, address_of(model.rows), address_of(work.table),
+            address_of(work.points), address_of(load), address_of(gamma),
         )  # fmt: skip
     rows_times(n_free, model.rows, J, acc, 0, lam)
     alpha, beta = model.numbers[TWO_ALPHA], model.numbers[BETA_SQUARED]
     for k in range(m):
-        lam[k] = -gamma[k] - lam[k] - alpha * room.rate[k] - beta * room.c[k]
+        lam[k] = -gamma[k] - lam[k] - alpha * work.rate[k] - beta * work.c[k]
     solve_factorised(L, scale, lam)
     add_transposed(n_free, model.rows, weighted, lam, acc, 0)
     return margin
@@ -144,11 +144,13 @@ def slopes(kind: int, x: Vector, acc: Matrix, load: Matrix, dx: Vector) -> None:
 
 
 @internal
-def derivative(model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, room: Room, dx: Vector) -> float:
+def derivative(
+    model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, work: Workspace, dx: Vector
+) -> float:
     """`x'` of the index-1 form; gives the margin (see `factorise`)."""
-    violations(model, x, driven, room)
-    margin = balance(model, x, u, extra, room)
-    slopes(model.counts[0], x, room.acc, room.load, dx)
+    violations(model, x, driven, work)
+    margin = balance(model, x, u, extra, work)
+    slopes(model.counts[0], x, work.acc, work.load, dx)
     return margin
 
 
@@ -164,7 +166,7 @@ def clear(rows: Matrix) -> None:
 def violate(w: int, x: int) -> int:
     """Motion of bodies and markers, and the constraint rows, at the state `x`; they stay in the table."""
     model = model_at(w)
-    violations(model, vector_at(x, STATE * model.counts[1]), matrix_field(w, DRIVEN, 19), room_at(w))
+    violations(model, vector_at(x, STATE * model.counts[1]), matrix_field(w, DRIVEN, 19), workspace_at(w))
     return 0
 
 
@@ -172,10 +174,10 @@ def violate(w: int, x: int) -> int:
 def slope(w: int, x: int, u: int, dx: int) -> float:
     """`x'` of the index-1 form goes to `dx`, what it is made of stays in the table; gives the margin."""
     violate_by(index_field(w, ENTRIES)[VIOLATE], w, x)
-    model, room = model_at(w), room_at(w)
+    model, work = model_at(w), workspace_at(w)
     here = vector_at(x, STATE * model.counts[1])
-    margin = balance(model, here, vector_at(u, field_size(w, END)), matrix_field(w, EXTRA, 12), room)
-    slopes(model.counts[0], here, room.acc, room.load, vector_at(dx, len(here)))
+    margin = balance(model, here, vector_at(u, field_size(w, END)), matrix_field(w, EXTRA, 12), work)
+    slopes(model.counts[0], here, work.acc, work.load, vector_at(dx, len(here)))
     return margin
 
 
@@ -207,8 +209,8 @@ def settle(w: int, address: int, level: int) -> int:
         normalise(kind, x, STATE * i)
     if m == 0 or level == 0:
         return 0
-    room = room_at(w)
-    J, weighted, L, c, rate, scale, move = room.J, room.weighted, room.L, room.c, room.rate, room.scale, room.move
+    work = workspace_at(w)
+    J, weighted, L, c, rate, scale, move = work.J, work.weighted, work.L, work.c, work.rate, work.scale, work.move
     before = np.inf
     count = 0
     while True:

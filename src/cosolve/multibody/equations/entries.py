@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cosolve.jit import compiled
 from cosolve.multibody.equations import dynamics, kinematics, stepping
-from cosolve.multibody.equations.room import make_room
+from cosolve.multibody.equations.workspace import make_workspace
 from cosolve.multibody.model.arrays import Arrays, Matrix, Vector
 
 _derivative, _watch = dynamics.derivative, stepping.watch
@@ -14,7 +14,7 @@ _motion_of, _move_bodies, _move_markers = kinematics.motion_of, kinematics.move_
 @compiled
 def derivative(model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, dx: Vector) -> float:
     """Write `x'` of the index-1 form into `dx`; gives the margin to a singular position."""
-    return _derivative(model, x, u, driven, extra, make_room(model), dx)
+    return _derivative(model, x, u, driven, extra, make_workspace(model), dx)
 
 
 @compiled

@@ -14,9 +14,9 @@ def linked(arrays: Arrays) -> Arrays:
     """The same arrays with `parts` for the elements, joint ends and corrections that they hold, valid in this process.
 
     >>> import cosolve as cs
-    >>> model = cs.MultibodyModel()
+    >>> model = cs.multibody.MultibodyModel()
     >>> model.body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1])
-    >>> linked(cs.MultibodySubsystem(model).arrays).parts                # nothing but a body: nothing to call
+    >>> linked(cs.multibody.MultibodySubsystem(model).arrays).parts                # nothing but a body: nothing to call
     array([0, 0, 0])
     """
     parts = np.zeros(3, dtype=np.int64)

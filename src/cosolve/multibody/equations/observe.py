@@ -22,7 +22,7 @@ from cosolve.multibody.equations.kinematics import (
     point_acceleration,
     triple_of,
 )
-from cosolve.multibody.equations.room import Room
+from cosolve.multibody.equations.workspace import Workspace
 from cosolve.multibody.model.arrays import BUSHING, SPRING, STATE, TORSION, Arrays, Index, Matrix, Vector
 
 #: Numbers per observed marker: position, orientation, velocity, angular velocity, acceleration, angular acceleration.
@@ -63,12 +63,12 @@ def report(
 
 @internal
 def observe(
-    model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, which: Index, room: Room, y: Vector
+    model: Arrays, x: Vector, u: Vector, driven: Matrix, extra: Matrix, which: Index, work: Workspace, y: Vector
 ) -> None:
     """Write the motion of the markers `which` into `y`."""
-    violations(model, x, driven, room)
-    balance(model, x, u, extra, room)
-    report(model.counts, model.marker_body, x, driven, room.table, room.points, room.acc, which, y)
+    violations(model, x, driven, work)
+    balance(model, x, u, extra, work)
+    report(model.counts, model.marker_body, x, driven, work.table, work.points, work.acc, which, y)
 
 
 def energy(model: Arrays, x: Vector, driven: Matrix) -> float:

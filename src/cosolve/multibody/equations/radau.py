@@ -17,7 +17,6 @@ from cosolve.jit import address_of, compiled, inlined, internal
 from cosolve.multibody.equations.constraints import add_transposed, weigh_rows
 from cosolve.multibody.equations.dynamics import derivative, divide_by_mass, project_by, slopes, violations
 from cosolve.multibody.equations.forces import apply_loads
-from cosolve.multibody.equations.room import Room, make_room
 from cosolve.multibody.equations.stepping import (
     NOT_CONVERGED,
     NOT_PROJECTED,
@@ -28,6 +27,7 @@ from cosolve.multibody.equations.stepping import (
     inputs_at,
     watch,
 )
+from cosolve.multibody.equations.workspace import Workspace, make_workspace
 from cosolve.multibody.model.arrays import STATE, Arrays, Matrix, Vector
 
 #: Newton iterations before a step is given up, and after which a new matrix is made.
@@ -36,27 +36,35 @@ MOST, FRESH = 40, 8
 
 @internal
 def augmented(
-    model: Arrays, ggl: bool, y: Vector, h: float, u: Vector, driven: Matrix, extra: Matrix, room: Room, out: Vector
+    model: Arrays,
+    ggl: bool,
+    y: Vector,
+    h: float,
+    u: Vector,
+    driven: Matrix,
+    extra: Matrix,
+    work: Workspace,
+    out: Vector,
 ) -> None:
     """Slopes of the state and, in GGL form, constraint values and rates, for `y = (x, h lambda, h mu)`."""
     n_free, m = model.counts[1], len(model.rows)
     n = STATE * n_free
     x, dx = y[:n], out[:n]
     if not ggl:
-        derivative(model, x, u, driven, extra, room, dx)
+        derivative(model, x, u, driven, extra, work, dx)
         return
-    acc, load, lam = room.acc, room.load, room.lam
-    violations(model, x, driven, room)
-    apply_loads(model, x, u, extra, room.table, room.points, load)
+    acc, load, lam = work.acc, work.load, work.lam
+    violations(model, x, driven, work)
+    apply_loads(model, x, u, extra, work.table, work.points, load)
     divide_by_mass(model.bodies, load, acc)
-    weigh_rows(n_free, model.rows, model.bodies, room.J, room.weighted)
+    weigh_rows(n_free, model.rows, model.bodies, work.J, work.weighted)
     for k in range(m):
-        out[n + k], out[n + m + k] = room.c[k], room.rate[k]
+        out[n + k], out[n + m + k] = work.c[k], work.rate[k]
         lam[k] = y[n + k] / h
-    add_transposed(n_free, model.rows, room.weighted, lam, acc, 0)
+    add_transposed(n_free, model.rows, work.weighted, lam, acc, 0)
     for k in range(m):
         lam[k] = y[n + m + k] / h
-    add_transposed(n_free, model.rows, room.weighted, lam, load, 6)
+    add_transposed(n_free, model.rows, work.weighted, lam, load, 6)
     slopes(model.counts[0], x, acc, load, dx)
 
 
@@ -66,13 +74,13 @@ def newton_matrix(
 ) -> Matrix:
     """Inverse of the Newton matrix of all stages, differenced at `y`."""
     size, n, s = len(y), STATE * model.counts[1], len(A)
-    base, moved, shifted, room = np.empty(size), np.empty(size), y.copy(), make_room(model)
-    augmented(model, ggl, y, h, u, driven, extra, room, base)
+    base, moved, shifted, work = np.empty(size), np.empty(size), y.copy(), make_workspace(model)
+    augmented(model, ggl, y, h, u, driven, extra, work, base)
     G = np.empty((size, size))
     for k in range(size):
         step = 1e-8 * max(1.0, abs(y[k]))
         shifted[k] = y[k] + step
-        augmented(model, ggl, shifted, h, u, driven, extra, room, moved)
+        augmented(model, ggl, shifted, h, u, driven, extra, work, moved)
         shifted[k] = y[k]
         for r in range(size):
             G[r, k] = (moved[r] - base[r]) / step
@@ -100,9 +108,9 @@ def newton_update(
     Gives the size of the correction relative to the states; near a singular position multipliers keep some rounding.
     """
     s, size, n = Y.shape[0], Y.shape[1], len(x)
-    G, r, room = np.empty((s, size)), np.empty(s * size), make_room(model)
+    G, r, work = np.empty((s, size)), np.empty(s * size), make_workspace(model)
     for i in range(s):
-        augmented(model, ggl, Y[i], h, u[i], driven[i], extra[i], room, G[i])
+        augmented(model, ggl, Y[i], h, u[i], driven[i], extra[i], work, G[i])
     for i in range(s):
         for k in range(size):
             if k < n:
@@ -136,20 +144,20 @@ def first_guess(
 ) -> float:
     """Stages on the tangent at the start, multipliers of the index-1 form; gives the margin there."""
     m, n = len(model.rows), len(x)
-    room, dx = make_room(model), np.empty(n)
-    margin = derivative(model, x, u, driven, extra, room, dx)
+    work, dx = make_workspace(model), np.empty(n)
+    margin = derivative(model, x, u, driven, extra, work, dx)
     for i in range(len(c)):
         for k in range(n):
             Y[i, k] = x[k] + c[i] * h * dx[k]
         if ggl:
             for k in range(m):
-                Y[i, n + k] = h * room.lam[k]
+                Y[i, n + k] = h * work.lam[k]
                 Y[i, n + m + k] = 0.0
     return margin
 
 
 @inlined
-def cross_radau(
+def advance_radau(
     model: Arrays, w: int, project: int, ggl: bool, level: int, t0: float, count: int, h: float, x: Vector,
     u_t0: float, u_H: float, coef: Matrix, driven: Matrix, extra: Matrix, A: Matrix, c: Vector, margin: float,
 ) -> tuple[Vector, float, float, int]:  # fmt: skip

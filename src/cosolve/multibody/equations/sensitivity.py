@@ -3,7 +3,7 @@
 For inputs `u(t) + eps w(s) e_k` the derivative `S_k = dx/d eps` obeys `S_k' = f_x S_k + w f_u e_k`; it is integrated by
 the Runge-Kutta method of the state on the same steps. The directional derivatives of `f` are central differences with
 increments fitted to `S_k`, so nothing is lost where an input moves the state only by `H^2`: differences of whole
-crossings would lose those digits. Projections are linearised on the constraints, where their derivative is the
+evaluations would lose those digits. Projections are linearised on the constraints, where their derivative is the
 projection on the tangent space.
 """
 
@@ -16,8 +16,8 @@ from cosolve.multibody.equations.constraints import add_transposed, factorise, r
 from cosolve.multibody.equations.dynamics import derivative, project_by, violations
 from cosolve.multibody.equations.joint_math import Triple, parameter_rate
 from cosolve.multibody.equations.observe import observe
-from cosolve.multibody.equations.room import Room, make_room
 from cosolve.multibody.equations.stepping import copy_into, inputs_at
+from cosolve.multibody.equations.workspace import Workspace, make_workspace
 from cosolve.multibody.model.arrays import STATE, Arrays, Index, Matrix, Vector
 
 _RELATIVE = 1e-5  # size of central differences
@@ -42,7 +42,7 @@ def slope_along(
     w: float,
     driven: Matrix,
     extra: Matrix,
-    room: Room,
+    work: Workspace,
     out: Vector,
 ) -> None:
     """`out = f_x S + w f_u e_k`."""
@@ -52,16 +52,16 @@ def slope_along(
         out[i] = 0.0
     eps = increment(S)
     if eps > 0.0:
-        derivative(model, x + eps * S, u, driven, extra, room, ahead)
-        derivative(model, x - eps * S, u, driven, extra, room, behind)
+        derivative(model, x + eps * S, u, driven, extra, work, ahead)
+        derivative(model, x - eps * S, u, driven, extra, work, behind)
         for i in range(n):
             out[i] += (ahead[i] - behind[i]) / (2.0 * eps)
     if w != 0.0:
         shift, centre = 10.0 * _RELATIVE * max(1.0, abs(u[k])), u[k]
         u[k] = centre + shift
-        derivative(model, x, u, driven, extra, room, ahead)
+        derivative(model, x, u, driven, extra, work, ahead)
         u[k] = centre - shift
-        derivative(model, x, u, driven, extra, room, behind)
+        derivative(model, x, u, driven, extra, work, behind)
         u[k] = centre
         for i in range(n):
             out[i] += w * (ahead[i] - behind[i]) / (2.0 * shift)
@@ -92,7 +92,7 @@ def join(x: Vector, move: Matrix, S: Vector) -> None:
 
 
 @allocating
-def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, room: Room, S: Matrix) -> None:
+def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, work: Workspace, S: Matrix) -> None:
     """Project the changes of state `S` (one per row) on the tangent space at the projected state `x`."""
     n_free, m = model.counts[1], len(model.rows)
     move = np.empty((n_free, 6))
@@ -104,10 +104,10 @@ def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, room: Ro
     J, weighted, L = np.empty((m, 12)), np.empty((m, 12)), np.empty((m, m))
     rate, ahead, behind = np.empty(m), np.empty(m), np.empty(m)
     scale, b, shifted = np.empty(m), np.empty(m), np.empty(len(x))
-    violations(model, x, driven, room)
+    violations(model, x, driven, work)
     for r in range(m):
         for n in range(12):
-            J[r, n] = room.J[r, n]
+            J[r, n] = work.J[r, n]
     weigh_rows(n_free, model.rows, model.bodies, J, weighted)
     factorise(model.rows, J, weighted, L, scale)
     for k in range(len(S)):
@@ -130,8 +130,8 @@ def project_along(model: Arrays, x: Vector, driven: Matrix, level: int, room: Ro
                 for i in range(n_free):
                     for n in range(7):
                         shifted[STATE * i + n] += sign * S[k, STATE * i + n]
-                violations(model, shifted, driven, room)
-                copy_into(ahead if side == 0 else behind, room.rate)
+                violations(model, shifted, driven, work)
+                copy_into(ahead if side == 0 else behind, work.rate)
             for r in range(m):
                 b[r] = (ahead[r] - behind[r]) / (2.0 * eps)
         for i in range(n_free):
@@ -162,7 +162,7 @@ def response(
     stages, n, n_u = len(b), len(x), coef.shape[1]
     K, KS, S = np.empty((stages, n)), np.empty((stages, n_u, n)), np.zeros((n_u, n))
     u, x_now, x_stage, S_stage = np.empty(n_u), x.copy(), np.empty(n), np.empty(n)
-    room, t = make_room(model), t0
+    work, t = make_workspace(model), t0
     for h in steps:
         for i in range(stages):
             s = (t + c[i] * h - u_t0) / u_H
@@ -175,13 +175,13 @@ def response(
                 if a[i, j] != 0.0:
                     for r in range(n):
                         x_stage[r] += h * a[i, j] * K[j, r]
-            derivative(model, x_stage, u, driven, extra, room, K[i])
+            derivative(model, x_stage, u, driven, extra, work, K[i])
             for k in range(n_u):
                 for r in range(n):
                     S_stage[r] = S[k, r]
                     for j in range(i):
                         S_stage[r] += h * a[i, j] * KS[j, k, r]
-                slope_along(model, x_stage, S_stage, u, k, w, driven, extra, room, KS[i, k])
+                slope_along(model, x_stage, S_stage, u, k, w, driven, extra, work, KS[i, k])
         for i in range(stages):
             for r in range(n):
                 x_now[r] += h * b[i] * K[i, r]
@@ -189,7 +189,7 @@ def response(
                     S[k, r] += h * b[i] * KS[i, k, r]
         t += h
         project_by(settle, table, address_of(x_now), level)
-        project_along(model, x_now, driven, level, room, S)
+        project_along(model, x_now, driven, level, work, S)
     inputs_at(coef, 1.0, u)
     w = 0.0
     for j in range(len(weight)):
@@ -201,15 +201,15 @@ def response(
             Y[k, r] = 0.0
         eps = increment(S[k])
         if eps > 0.0:
-            observe(model, x_now + eps * S[k], u, driven, extra, which, room, ahead)
-            observe(model, x_now - eps * S[k], u, driven, extra, which, room, behind)
+            observe(model, x_now + eps * S[k], u, driven, extra, which, work, ahead)
+            observe(model, x_now - eps * S[k], u, driven, extra, which, work, behind)
             for r in range(n_y):
                 Y[k, r] += (ahead[r] - behind[r]) / (2.0 * eps)
         shift, centre = 10.0 * _RELATIVE * max(1.0, abs(u[k])), u[k]
         u[k] = centre + shift
-        observe(model, x_now, u, driven, extra, which, room, ahead)
+        observe(model, x_now, u, driven, extra, which, work, ahead)
         u[k] = centre - shift
-        observe(model, x_now, u, driven, extra, which, room, behind)
+        observe(model, x_now, u, driven, extra, which, work, behind)
         u[k] = centre
         for r in range(n_y):
             Y[k, r] += w * (ahead[r] - behind[r]) / (2.0 * shift)

@@ -11,10 +11,10 @@ import numpy as np
 
 from cosolve.jit import SQUARE, fields_of, types
 from cosolve.multibody.equations.kinematics import BODY_WIDTH, POINT_WIDTH
-from cosolve.multibody.equations.room import Room
+from cosolve.multibody.equations.workspace import Workspace
 from cosolve.multibody.model.arrays import Arrays
 
-#: Fields of the table. The first twelve are those of `Arrays`, those from `BODIES` to `MOVE` those of `Room`.
+#: Fields of the table. The first twelve are those of `Arrays`, those from `BODIES` to `MOVE` those of `Workspace`.
 COUNTS, MARKER_BODY = 0, 3
 DRIVEN, EXTRA, OPTIONS, A, B, C, E = range(12, 19)
 BODIES, POINTS, ACCELERATIONS, LOADS, MULTIPLIERS = range(19, 24)
@@ -28,31 +28,31 @@ TAIL = 3
 #: Columns of `OPTIONS`: projection, step (0: adaptive), tolerances, 1 for the stabilised index-2 form.
 LEVEL, STEP, RTOL, ATOL, GGL = range(5)
 
-#: Addresses in `ENTRIES`: the first two in the order of the modes of a crossing.
+#: Addresses in `ENTRIES`: the first two in the order of the modes of a subsystem step.
 ADVANCE, REPLAY, OBSERVE, DERIVE, SETTLE, VIOLATE = range(6)
 
 
 _NUMBERS, _PLACES = types.float64, types.int64
 
-#: The model in a table, and the room.
+#: The model in a table, and the workspace.
 model_at = fields_of(
     Arrays, 0,
     (_PLACES, None), (_NUMBERS, None), (_NUMBERS, 19), (_PLACES, None), (_NUMBERS, 12), (_PLACES, 7), (_PLACES, 3),
     (_NUMBERS, 16), (_PLACES, 5), (_PLACES, 6), (_NUMBERS, None), (_PLACES, None),
 )  # fmt: skip
-room_at = fields_of(
-    Room, BODIES,
+workspace_at = fields_of(
+    Workspace, BODIES,
     (_NUMBERS, BODY_WIDTH), (_NUMBERS, POINT_WIDTH), (_NUMBERS, 6), (_NUMBERS, 12), (_NUMBERS, None), (_NUMBERS, 12),
     (_NUMBERS, 12), (_NUMBERS, SQUARE), (_NUMBERS, None), (_NUMBERS, None), (_NUMBERS, None), (_NUMBERS, None),
     (_NUMBERS, 6),
 )  # fmt: skip
 
 
-def room_of(arrays: Arrays) -> Room:
+def workspace_of(arrays: Arrays) -> Workspace:
     """New room for a model."""
     n, m = int(arrays.counts[1]), len(arrays.rows)
     table, points = np.zeros((int(arrays.counts[2]), BODY_WIDTH)), np.zeros((len(arrays.markers), POINT_WIDTH))
     acc, load, lam, move = np.zeros((n, 6)), np.zeros((n, 12)), np.zeros(m), np.zeros((n, 6))
     c, rate, gamma, scale = np.zeros((4, m))
     J, weighted, L = np.zeros((m, 12)), np.zeros((m, 12)), np.zeros((m, m))
-    return Room(table, points, acc, load, lam, J, weighted, L, c, rate, gamma, scale, move)
+    return Workspace(table, points, acc, load, lam, J, weighted, L, c, rate, gamma, scale, move)

@@ -23,12 +23,21 @@ GROUND = "ground"
 
 
 class MultibodyModel:
-    """The description of rigid bodies and of what acts between them; `MultibodySubsystem` makes a subsystem of it.
+    """The description of rigid bodies and of what acts between them.
 
-    Every body name, and "ground", is also a marker: at the centre of mass (the origin), with the axes of the body.
+    `MultibodySubsystem` or `assemble` makes subsystems of it. Frames: K0 is the inertial frame; a body frame has its
+    origin at the centre of mass. SI units, or any consistent set. Every body name, and "ground", is also a marker at
+    the centre of mass (the origin), with the axes of the body.
 
+    Parameters
+    ----------
+    gravity : array_like, default (0, 0, -9.81)
+        Gravity in K0, in m/s^2.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> model = cs.MultibodyModel()
+    >>> model = cs.multibody.MultibodyModel()
     >>> model.body("rod", mass=1.0, inertia=[1e-3, 0.084, 0.084], position=[0.5, 0, 0])
     >>> model.marker("end", "rod", [-0.5, 0, 0], axes=[[1, 0, 0], [0, 0, 1], [0, -1, 0]])
     >>> model.marker("hinge", "ground", axes=[[1, 0, 0], [0, 0, 1], [0, -1, 0]])
@@ -67,11 +76,27 @@ class MultibodyModel:
         velocity: npt.ArrayLike = (0.0, 0.0, 0.0),
         angular_velocity: npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """A rigid body: mass, inertia about the centre of mass in the body frame (principal moments or 3 x 3), start.
+        """Add a rigid body.
 
-        `position` and `velocity` of the centre of mass in K0; `orientation` as Euler parameters `q0..q3` or as the
-        rotation matrix from body to K0; `angular_velocity` in the body frame.
+        Parameters
+        ----------
+        name : str
+            Its name.
+        mass : float
+            Mass in kg.
+        inertia : array_like
+            Inertia about the centre of mass in the body frame, in kg m^2: three principal moments or a 3 x 3 matrix.
+        position : array_like, default (0, 0, 0)
+            Initial position of the centre of mass in K0.
+        orientation : array_like, default (1, 0, 0, 0)
+            Initial orientation: Euler parameters, or the rotation matrix from body to K0.
+        velocity : array_like, default (0, 0, 0)
+            Initial velocity of the centre of mass in K0.
+        angular_velocity : array_like, default (0, 0, 0)
+            Initial angular velocity in the body frame, in rad/s.
 
+        Examples
+        --------
         >>> MultibodyModel().body("ball", 1.0, [0.1, 0.1, 0.1])
         """
         self._new_body(name)
@@ -98,10 +123,29 @@ class MultibodyModel:
         velocity: npt.ArrayLike = (0.0, 0.0),
         angular_velocity: float = 0.0,
     ) -> None:
-        """A body that moves in the x-y plane of K0 only; `inertia` about z, `angle` from the x axis.
+        """Add a body that moves in the x-y plane of K0 only.
 
-        It is held in the plane by a planar joint; rows of other joints that only repeat that are left out.
+        It is held in the plane by a planar joint; rows of other joints that repeat that are left out.
 
+        Parameters
+        ----------
+        name : str
+            Its name.
+        mass : float
+            Mass in kg.
+        inertia : float
+            Inertia about z at the centre of mass in kg m^2.
+        position : array_like, default (0, 0)
+            Initial position of the centre of mass.
+        angle : float, default 0.0
+            Initial angle from the x axis in rad.
+        velocity : array_like, default (0, 0)
+            Initial velocity of the centre of mass.
+        angular_velocity : float, default 0.0
+            Initial angular velocity in rad/s.
+
+        Examples
+        --------
         >>> MultibodyModel(gravity=(0, -9.81, 0)).planar_body("rod", 1.0, 1 / 12, position=(0.5, 0))
         """
         self._new_body(name)
@@ -118,8 +162,21 @@ class MultibodyModel:
     def marker(
         self, name: str, body: str, point: npt.ArrayLike = (0.0, 0.0, 0.0), axes: npt.ArrayLike | None = None
     ) -> None:
-        """A point fixed to a body (or to the ground), with axes (columns of a rotation matrix), in the body frame.
+        """Add a point with axes that is fixed to a body or to the ground.
 
+        Parameters
+        ----------
+        name : str
+            Its name.
+        body : str
+            Name of the body, or "ground".
+        point : array_like, default (0, 0, 0)
+            Position in the body frame.
+        axes : array_like or None, default None
+            Axes in the body frame, columns of a rotation matrix. None: those of the body.
+
+        Examples
+        --------
         >>> MultibodyModel().marker("origin", "ground")
         """
         where = f"marker '{name}'"
@@ -134,8 +191,21 @@ class MultibodyModel:
     # -- joints and drives -----------------------------------------------------------------------------
 
     def joint(self, name: str, kind: str, first: str, second: str) -> None:
-        """A rigid joint between two markers; kinds and their axes are listed in `cosolve.multibody.model.joints`.
+        """Add a rigid joint between two markers of this model.
 
+        Parameters
+        ----------
+        name : str
+            Its name.
+        kind : str
+            As for `Joint`; axes are those of the markers, see `cosolve.multibody.model.joints`.
+        first : str
+            First marker.
+        second : str
+            Second marker.
+
+        Examples
+        --------
         >>> model = MultibodyModel()
         >>> model.body("ball", 1.0, [0.1, 0.1, 0.1])
         >>> model.joint("hold", "spherical", "ball", "ground")
@@ -160,11 +230,27 @@ class MultibodyModel:
         angular_velocity: OfTime | None = None,
         angular_acceleration: OfTime | None = None,
     ) -> None:
-        """Prescribe the motion of a body as functions of time; what is not given stays as at the start.
+        """Prescribe the motion of a body by functions of time.
 
-        `position`, `velocity`, `acceleration` of the centre of mass in K0; `orientation` as Euler parameters or matrix;
-        the angular rates in the body frame. Derivatives that are not given are differenced (fourth order, about 1e-10).
+        Parameters
+        ----------
+        body : str
+            Its name.
+        position : callable or None, default None
+            Position of the centre of mass in K0. None: as at the start.
+        velocity : callable or None, default None
+            Its derivative. None: difference quotients of order 4.
+        acceleration : callable or None, default None
+            Its second derivative, likewise.
+        orientation : callable or None, default None
+            Euler parameters or rotation matrix. None: as at the start.
+        angular_velocity : callable or None, default None
+            Angular velocity in the body frame. None: difference quotients.
+        angular_acceleration : callable or None, default None
+            Its derivative, likewise.
 
+        Examples
+        --------
         >>> model = MultibodyModel()
         >>> model.body("cam", 1.0, [0.1, 0.1, 0.1])
         >>> model.drive("cam", orientation=lambda t: [np.cos(t), 0, 0, np.sin(t)])     # 2 rad/s about z
@@ -195,8 +281,25 @@ class MultibodyModel:
         damping: float = 0.0,
         length: float | None = None,
     ) -> None:
-        """A spring and a damper along the line between two markers; `length=None`: unstressed at the start.
+        """Add a spring and a damper along the line between two markers.
 
+        Parameters
+        ----------
+        name : str
+            Its name.
+        first : str
+            First marker.
+        second : str
+            Second marker.
+        stiffness : float
+            Stiffness in N/m.
+        damping : float, default 0.0
+            Damping in N s/m.
+        length : float or None, default None
+            Unstressed length in m. None: the length at the start.
+
+        Examples
+        --------
         >>> model = MultibodyModel()
         >>> model.body("ball", 1.0, [0.1, 0.1, 0.1], position=[0, 0, -1])
         >>> model.spring_damper("cord", "ball", "ground", stiffness=100.0)
@@ -212,11 +315,24 @@ class MultibodyModel:
     def bushing(
         self, name: str, first: str, second: str, stiffness: npt.ArrayLike, damping: npt.ArrayLike = 0.0
     ) -> None:
-        """Stiffness and damping along and about the axes of the second marker: 1, 3 or 6 numbers each.
+        """Add stiffness and damping along and about the axes of the second marker.
 
-        One number holds for the three translations; three are those of x, y, z; six add the rotations, whose torques
-        follow the rotation vector of the first marker relative to the second. Unstressed where the markers coincide.
+        Parameters
+        ----------
+        name : str
+            Its name.
+        first : str
+            First marker.
+        second : str
+            Second marker.
+        stiffness : array_like
+            One number for the three translations, three for x, y and z (N/m), or six with the rotations (N m/rad),
+            whose torques follow the rotation vector of the first marker relative to the second.
+        damping : array_like, default 0.0
+            Likewise, in N s/m and N m s/rad.
 
+        Examples
+        --------
         >>> model = MultibodyModel()
         >>> model.body("ball", 1.0, [0.1, 0.1, 0.1])
         >>> model.bushing("rubber", "ball", "ground", stiffness=[1e3, 1e3, 1e4, 10, 10, 10], damping=5.0)
@@ -239,10 +355,25 @@ class MultibodyModel:
         damping: float = 0.0,
         angle: float | None = None,
     ) -> None:
-        """A torsion spring about the z axis of the second marker; the angle runs from its x axis to that of the first.
+        """Add a torsion spring about the z axis of the second marker.
 
-        The deflection is taken between -pi and pi; `angle=None`: unstressed at the start.
+        Parameters
+        ----------
+        name : str
+            Its name.
+        first : str
+            First marker. The angle is from the x axis of the second to that of the first, between -pi and pi.
+        second : str
+            Second marker.
+        stiffness : float
+            Stiffness in N m/rad.
+        damping : float, default 0.0
+            Damping in N m s/rad.
+        angle : float or None, default None
+            Unstressed angle in rad. None: the angle at the start.
 
+        Examples
+        --------
         >>> model = MultibodyModel()
         >>> model.body("ball", 1.0, [0.1, 0.1, 0.1])
         >>> model.torsion_spring("wire", "ball", "ground", stiffness=2.0, angle=0.1)
@@ -263,10 +394,21 @@ class MultibodyModel:
         torque: npt.ArrayLike | Callable[[float], Any] | None = None,
         frame: str = "ground",
     ) -> None:
-        """A force at a marker and a torque on its body, constant or functions of time, in K0 or in the body frame.
+        """Add a force at a marker and a torque on its body.
 
-        Functions are called from Python at every evaluation, so constants are much faster.
+        Parameters
+        ----------
+        target : str
+            The marker.
+        force : array_like, callable or None, default None
+            Force in N, constant or a function of time. Constants are much faster.
+        torque : array_like, callable or None, default None
+            Torque in N m, likewise.
+        frame : {"ground", "body"}, default "ground"
+            Frame of both: K0 or the body.
 
+        Examples
+        --------
         >>> model = MultibodyModel()
         >>> model.body("ball", 1.0, [0.1, 0.1, 0.1])
         >>> model.load("ball", torque=lambda t: [0.3 * np.sin(5 * t), 0, 0], frame="body")

@@ -1,6 +1,7 @@
 """Compiled entries to a multibody model in a table (`equations/table.py`): one machine code for both engines.
 
-They are called by address, so the loop over macro steps is compiled once and the crossing is not compiled again for it.
+They are called by address, so the loop over macro steps is compiled once and the subsystem step is not compiled again
+for it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from cosolve.jit import (
-    CROSS,
+    ADVANCE_CALL,
     address_of,
     c_address,
     c_call,
@@ -28,7 +29,7 @@ from cosolve.multibody.equations.dynamics import slope_by
 from cosolve.multibody.equations.kinematics import BODY_WIDTH, POINT_WIDTH
 from cosolve.multibody.equations.observe import SEEN as PORT
 from cosolve.multibody.equations.observe import report
-from cosolve.multibody.equations.radau import cross_radau
+from cosolve.multibody.equations.radau import advance_radau
 from cosolve.multibody.equations.stepping import adaptive, equal_steps, fixed
 from cosolve.multibody.equations.table import (
     ACCELERATIONS,
@@ -68,7 +69,7 @@ def radau(w: int, t0: float, t1: float, u_t0: float, u_H: float, n: int, coeffic
     state, o, project = vector_field(w, STATE), vector_field(w, OPTIONS), index_field(w, ENTRIES)[SETTLE]
     coef, at = matrix_at(coefficients, n, field_size(w, END)), len(state) - TAIL
     count = equal_steps(t1 - t0, o[STEP])
-    x, t, margin, status = cross_radau(
+    x, t, margin, status = advance_radau(
         model_at(w), w, project, o[GGL] != 0.0, int(o[LEVEL]), t0, count, (t1 - t0) / count, state[:at], u_t0, u_H,
         coef, matrix_field(w, DRIVEN, 19), matrix_field(w, EXTRA, 12), matrix_field(w, A, field_size(w, C)),
         vector_field(w, C), state[at + 2],
@@ -93,8 +94,8 @@ def outputs(w: int, u: int, y: int) -> int:
 
 
 @entry
-def _cross(w: int, mode: int, t0: float, t1: float, H: float, n: int, coefficients: int, y: int) -> Any:
-    """A crossing as compiled loops want it: integrate or repeat, then observe with the inputs at the end."""
+def _advance(w: int, mode: int, t0: float, t1: float, H: float, n: int, coefficients: int, y: int) -> Any:
+    """A subsystem step as compiled loops want it: integrate or repeat, then observe with the inputs at the end."""
     entries, end = index_field(w, ENTRIES), vector_field(w, END)
     status = _integrate(entries[mode], w, t0, t1, t0, H, n, coefficients)
     if status != 0:
@@ -108,13 +109,13 @@ def _cross(w: int, mode: int, t0: float, t1: float, H: float, n: int, coefficien
 
 
 @cache
-def cross_address() -> int:
-    """Where the crossing is."""
-    return raising_address(_cross, CROSS)
+def advance_address() -> int:
+    """Where the subsystem step is."""
+    return raising_address(_advance, ADVANCE_CALL)
 
 
 @cache
-def parts_of_crossing(integrator: str) -> tuple[int, int, int]:
+def parts_of_step(integrator: str) -> tuple[int, int, int]:
     """The first three `ENTRIES`."""
     runs = {"dopri5": (adaptive, fixed), "rk4": (fixed, fixed), "radau": (radau, radau)}[integrator]
     first, second = (c_address(run, INTEGRATION) for run in runs)

@@ -11,7 +11,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.integrator.tableaus import DOPRI5, FIXED, RADAU
 from cosolve.multibody.equations.dynamics import step_parts
 from cosolve.multibody.equations.observe import SEEN
-from cosolve.multibody.equations.table import TAIL, room_of
+from cosolve.multibody.equations.table import TAIL, workspace_of
 from cosolve.multibody.model.arrays import STATE, Arrays, Index, empty_extra
 from cosolve.multibody.subsystem.options import Options
 
@@ -38,15 +38,15 @@ class Memory:
         self.driven, self.extra = still.copy(), empty_extra(arrays)
         self._steps = np.zeros(MOST_STEPS if options.internal_step is None else 0)
         self._taken, self.entries = np.zeros(1, np.int64), np.array([0, 0, 0, *step_parts()], np.int64)
-        room, stages = room_of(arrays), np.zeros((len(b) + 2, STATE * free))
-        self.u, self.y, self.multipliers = np.zeros(n_inputs), np.zeros(SEEN * len(seen)), room.lam
+        work, stages = workspace_of(arrays), np.zeros((len(b) + 2, STATE * free))
+        self.u, self.y, self.multipliers = np.zeros(n_inputs), np.zeros(SEEN * len(seen)), work.lam
         numbers = np.array(
             [options.level, options.internal_step or 0.0, options.rtol, options.atol, options.ggl], np.float64
         )
         self._fields = [
             np.ascontiguousarray(field)
             for field in (
-                *(*arrays, self.driven, self.extra, numbers, a, b, c, e, *room, self.state, self.rates, stages),
+                *(*arrays, self.driven, self.extra, numbers, a, b, c, e, *work, self.state, self.rates, stages),
                 *(self._steps, self._taken, seen, self.u, np.zeros(n_inputs), self.entries),
             )
         ]
@@ -62,7 +62,7 @@ class Memory:
 
     @property
     def grid(self) -> Vector:
-        """Internal steps of the last adaptive crossing."""
+        """Internal steps of the last adaptive subsystem step."""
         return self._steps[: int(self._taken[0])]
 
     @grid.setter

@@ -1,10 +1,10 @@
-"""The compiled crossing of a multibody model: the machine code that `advance` runs, called by address."""
+"""The compiled step of a multibody model: the machine code that `advance` runs, called by address."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cosolve.multibody.subsystem.kernels import cross_address, parts_of_crossing
+from cosolve.multibody.subsystem.kernels import advance_address, parts_of_step
 from cosolve.subsystem.native import Native
 
 if TYPE_CHECKING:
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def multibody_native(body: MultibodySubsystem) -> Native | str:
-    """The crossing of `body`, or why there is none."""
+    """The subsystem step of `body`, or why there is none."""
     if body._outside.needed:
         return "it calls Python functions (loads, drives or laws of joint ends) at every stage"
     if body._monitors:
         return f"its monitors ({', '.join(body._monitors)}) are computed in Python; leave them out"
-    crossing = body._crossing
-    memory = crossing.memory
-    memory.entries[:3] = parts_of_crossing(body.options.integrator)
+    stepping = body._stepping
+    memory = stepping.memory
+    memory.entries[:3] = parts_of_step(body.options.integrator)
 
     def enter() -> None:
         memory.x[:], memory.tail[0] = body.x, body._t
@@ -28,8 +28,8 @@ def multibody_native(body: MultibodySubsystem) -> Native | str:
         body.x, body._t = memory.x.copy(), float(memory.tail[0])
 
     def explain(status: int) -> None:
-        raise crossing.failed(status)
+        raise stepping.failed(status)
 
-    found = Native(cross_address(), memory.address, memory.state, any_step=True, keep=(memory,))
+    found = Native(advance_address(), memory.address, memory.state, any_step=True, keep=(memory,))
     found.enter, found.leave, found.explain = enter, leave, explain
     return found

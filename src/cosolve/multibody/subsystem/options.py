@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-from cosolve.basics.checks import is_number
+from cosolve.basics.checks import is_positive, not_negative, positive
 from cosolve.errors import SetupError
 
 #: Form of the equations -> how far the state is projected after each step (0 no, 1 positions, 2 velocities too).
@@ -76,25 +76,24 @@ def checked(
             raise SetupError(
                 "MultibodySubsystem: internal_step belongs to 'rk4' and 'radau'; 'dopri5' chooses its own (rtol, atol)"
             )
-    elif not (is_number(internal_step) and internal_step is not None and internal_step > 0):
+    elif internal_step is None or not is_positive(internal_step):
         raise SetupError(
             f"MultibodySubsystem: integrator '{integrator}' takes fixed steps and needs internal_step > 0; "
             f"got {internal_step!r}"
         )
-    for what, number in (("rtol", rtol), ("atol", atol)):
-        if not (is_number(number) and number > 0):
-            raise SetupError(f"MultibodySubsystem: {what} must be a positive number, not {number!r}")
+    for what, tolerance in (("rtol", rtol), ("atol", atol)):
+        positive("MultibodySubsystem", what, tolerance)
     if stages not in (2, 3):
         raise SetupError(f"MultibodySubsystem: stages of Radau IIA must be 2 or 3, not {stages!r}")
     if form != "baumgarte":
         if alpha is not None or beta is not None:
             raise SetupError(f"MultibodySubsystem: alpha and beta belong to form='baumgarte', not to {form!r}")
         return Options(form, integrator, internal_step, rtol, atol, 0.0, 0.0, stages, coordinates)
+    for what, number in (("alpha", alpha), ("beta", beta)):
+        if number is not None:
+            not_negative("MultibodySubsystem", what, number)
     beta = (BETA if alpha is None else alpha) if beta is None else beta
     alpha = beta if alpha is None else alpha
-    for what, number in (("alpha", alpha), ("beta", beta)):
-        if not (is_number(number) and number >= 0):
-            raise SetupError(f"MultibodySubsystem: {what} must be a number not below zero, not {number!r}")
     if integrator == "rk4" and internal_step is not None and alpha * internal_step > MAX_ALPHA_H:
         warnings.warn(
             f"Baumgarte's alpha = {alpha:g} with steps of {internal_step:g} gives alpha h = "

@@ -10,7 +10,7 @@ import numpy as np
 from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import as_list
 from cosolve.errors import SetupError
-from cosolve.multibody.equations.outside import Law
+from cosolve.multibody.equations.python_callbacks import Law
 from cosolve.multibody.model.arrays import Index
 from cosolve.multibody.model.build import Built
 from cosolve.subsystem.port import Port

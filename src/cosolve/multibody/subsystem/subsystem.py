@@ -12,13 +12,13 @@ from cosolve.errors import SetupError
 from cosolve.multibody.equations import observe
 from cosolve.multibody.equations.entries import motion_of
 from cosolve.multibody.equations.links import linked
-from cosolve.multibody.equations.outside import Outside
+from cosolve.multibody.equations.python_callbacks import Outside
 from cosolve.multibody.model.arrays import BETA_SQUARED, STATE, TWO_ALPHA
 from cosolve.multibody.model.build import build
 from cosolve.multibody.model.consistency import consistent_start, violations
 from cosolve.multibody.model.model import MultibodyModel
 from cosolve.multibody.model.parts import Marker
-from cosolve.multibody.subsystem.crossing import Crossing
+from cosolve.multibody.subsystem.advance import Stepping
 from cosolve.multibody.subsystem.memory import Memory
 from cosolve.multibody.subsystem.options import checked
 from cosolve.multibody.subsystem.ports import lay_out
@@ -36,18 +36,48 @@ _MOST_DRAWN = 40  # markers of a body
 
 
 class MultibodySubsystem(Subsystem):
-    """Rigid bodies in absolute coordinates (Euler parameters), coupled at markers or through joint ends.
+    """Rigid bodies in absolute coordinates as a subsystem, coupled at markers or through joint ends.
 
-    `form`: "projection" (positions and velocities after each internal step), "position_projection" (shows why that is
-    not enough), "baumgarte" (`alpha`, `beta`; critical damping `alpha = beta` by default), "ggl" (stabilised index 2),
-    "index_1" (drifts). `integrator`: "dopri5" (adaptive, `rtol`, `atol`), "rk4" or "radau" (2 or 3 `stages`) with fixed
-    steps of at most `internal_step`; "auto" takes dopri5, and radau for ggl. `initial`: "refuse" inconsistent initial
-    values, or "find" consistent ones next to them (`initial_change` says how far). `redundant`: "refuse" or "drop"
-    repeated constraints. `sensitivities=True` gives exact Jacobians over the macro step (explicit integrators, Euler
-    parameters, no Python functions, no monitors), free of the rounding of differences of whole runs, at about their
-    cost.
+    Parameters
+    ----------
+    model : MultibodyModel
+        The bodies.
+    form : {"projection", "position_projection", "baumgarte", "ggl", "index_1"}, default "projection"
+        Treatment of drift: projection of positions and velocities after each internal step; of positions only;
+        Baumgarte stabilisation; stabilised index 2 (Gear-Gupta-Leimkuhler); none (drifts).
+    integrator : {"auto", "dopri5", "rk4", "radau"}, default "auto"
+        "dopri5" with error control, "rk4" or "radau" with fixed steps. "auto": "dopri5", or "radau" for "ggl".
+    internal_step : float or None, default None
+        Largest step of the integrators with fixed steps in seconds.
+    rtol : float, default 1e-8
+        Relative tolerance of "dopri5".
+    atol : float, default 1e-10
+        Absolute tolerance of "dopri5".
+    ports : sequence of str or (str, sequence of str), optional
+        Markers that get ports, see the Notes; with a list, the inputs to have.
+    ends : sequence of End, optional
+        Ends of joints, from `assemble`.
+    coordinates : {"euler_parameters", "euler_angles"}, default "euler_parameters"
+        Coordinates of the orientations.
+    alpha : float or None, default None
+        Baumgarte parameter of velocities, `g'' + 2 alpha g' + beta^2 g = 0`. None: `beta` (critical damping).
+    beta : float or None, default None
+        Baumgarte parameter of positions. None: `alpha`, or a default.
+    stages : {2, 3}, default 3
+        Stages of "radau".
+    initial : {"refuse", "find"}, default "refuse"
+        Refuse inconsistent initial values, or find consistent ones near them (`initial_change` says how far).
+    redundant : {"refuse", "drop"}, default "refuse"
+        Refuse or drop repeated constraints.
+    monitors : sequence of str, optional
+        Further outputs: "energy", "position_residual", "velocity_residual" (largest entries), "multipliers".
+    sensitivities : bool, default False
+        Provide the `jacobian` from integrated sensitivities, at about the cost of difference quotients and without
+        their rounding. For explicit integrators and Euler parameters, without Python functions and monitors.
 
-    A port at marker `tip` (an entry "tip", or ("tip", ["force", "torque", "shift", "turn"]) to choose inputs):
+    Notes
+    -----
+    Ports at a marker `tip`, from the entry "tip", or ("tip", ["force", "torque", "shift", "turn"]) to choose inputs:
 
     | port | size | unit | frame, point |
     |---|---|---|---|
@@ -60,18 +90,25 @@ class MultibodySubsystem(Subsystem):
     | `tip_velocity`, `tip_acceleration` out | 3 | m/s, m/s^2 | K0, of the marker |
     | `tip_angular_velocity`, `tip_angular_acceleration` out | 3 | rad/s, rad/s^2 | body |
 
-    Joint `ends` bring their own inputs; their outputs `<end>_r`, `_q`, `_v`, `_w`, `_a`, `_alpha` are those of the
-    body's centre of mass, in the same frames. `monitors` adds outputs: "energy", "position_residual",
-    "velocity_residual" (largest entries), "multipliers".
+    Joint ends have inputs of their own; their outputs `<end>_r`, `_q`, `_v`, `_w`, `_a`, `_alpha` are those of the
+    centre of mass of the body, in the same frames.
 
+    References
+    ----------
+    .. [1] C. W. Gear, G. K. Gupta, B. Leimkuhler, Automatic integration of Euler-Lagrange equations with constraints,
+       Journal of Computational and Applied Mathematics 12-13, 1985.
+    .. [2] C. Woernle, Mehrkörpersysteme, Springer, 2011.
+
+    Examples
+    --------
     >>> import cosolve as cs
-    >>> model = cs.MultibodyModel()
+    >>> model = cs.multibody.MultibodyModel()
     >>> model.body("bob", mass=1.0, inertia=[0.1, 0.1, 0.1], position=[0, 0, -1])
     >>> model.marker("top", "bob", [0, 0, 1])
     >>> model.joint("hook", "spherical", "top", "ground")
-    >>> pendulum = cs.MultibodySubsystem(model, ports=["bob"])
+    >>> pendulum = cs.multibody.MultibodySubsystem(model, ports=["bob"])
     >>> sorted(cs.capabilities(pendulum))
-    ['compiled crossing', 'output', 'replay', 'rollback', 'state']
+    ['compiled step', 'output', 'replay', 'rollback', 'state']
     >>> pendulum.start(0.0)[13:16]                               # at rest: no acceleration
     array([0., 0., 0.])
     """
@@ -130,7 +167,7 @@ class MultibodySubsystem(Subsystem):
         self._outside = Outside(self.built, list(model.drives.values()), model.time_loads, points, layout.laws)
         self._n_inputs = sum(port.length for port in layout.inputs)
         memory = Memory(self.arrays, self.options, self._outside.still, self._seen, self._n_inputs)
-        self._crossing = Crossing(self.built, self.arrays, self.options, self._outside, memory)
+        self._stepping = Stepping(self.built, self.arrays, self.options, self._outside, memory)
         self._t = 0.0
         self.x = self._consistent(0.0)
         if sensitivities:
@@ -149,51 +186,51 @@ class MultibodySubsystem(Subsystem):
 
     @property
     def noise(self) -> float:  # type: ignore[override]
-        """Relative accuracy of one crossing."""
+        """Relative accuracy of the outputs of a step."""
         return self.options.rtol if self.options.integrator == "dopri5" else 1e-13
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
-        """One name per constraint row, in the order of the multipliers."""
+        """Names of the constraint rows, in the order of the multipliers."""
         return self.built.row_names
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Velocities of the free bodies less the constraints."""
+        """Number of velocities of the free bodies, less the constraints."""
         return 6 * len(self.built.free) - len(self.built.row_names)
 
     def _consistent(self, t: float) -> Vector:
         x, self.initial_change = consistent_start(
-            self.built, self.built.x0, self._outside.driven(t), self._initial, self._crossing.project
+            self.built, self.built.x0, self._outside.driven(t), self._initial, self._stepping.project
         )
         return x
 
     def start(self, t0: float) -> Vector:
         self.x, self._t = self._consistent(t0), t0
-        self._crossing.carried = (0.0, 0.0)
+        self._stepping.carried = (0.0, 0.0)
         return self.output(t0, np.zeros(self._n_inputs))
 
     def advance(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        self.x, self._t = self._crossing.integrate(t0, t1, self.x, u), t1
+        self.x, self._t = self._stepping.integrate(t0, t1, self.x, u), t1
         return self.output(t1, u.end)
 
     def replay(self, t0: float, t1: float, u: InputSignal) -> Vector:
-        self.x, self._t = self._crossing.replay(t0, t1, self.x, u), t1
+        self.x, self._t = self._stepping.replay(t0, t1, self.x, u), t1
         return self.output(t1, u.end)
 
     def output(self, t: float, u: Vector) -> Vector:
-        y = self._crossing.outputs(t, self.x, u)
+        y = self._stepping.outputs(t, self.x, u)
         if not self._monitors:
             return y
-        driven, lam = self._outside.driven(t), self._crossing.memory.multipliers.copy()
+        driven, lam = self._outside.driven(t), self._stepping.memory.multipliers.copy()
         return np.concatenate([y, *(np.atleast_1d(self._monitor(m, driven, lam)) for m in self._monitors)])
 
     def _jacobian(self, t0: float, t1: float, u: InputSignal, weight: Vector) -> Matrix:
         if self.options.internal_step is None:  # on the grid that `advance` takes from here
-            carried = self._crossing.carried
-            self._crossing.integrate(t0, t1, self.x, u)
-            self._crossing.carried = carried
-        return self._crossing.response(t0, t1, self.x, u, weight, self._seen)
+            carried = self._stepping.carried
+            self._stepping.integrate(t0, t1, self.x, u)
+            self._stepping.carried = carried
+        return self._stepping.response(t0, t1, self.x, u, weight, self._seen)
 
     @property
     def _made_of(self) -> dict[str, Any]:
@@ -205,10 +242,10 @@ class MultibodySubsystem(Subsystem):
         return multibody_native(self)
 
     def save(self) -> Any:
-        return self.x, self._t, self._crossing.carried
+        return self.x, self._t, self._stepping.carried
 
     def restore(self, state: Any) -> None:
-        self.x, self._t, self._crossing.carried = state
+        self.x, self._t, self._stepping.carried = state
 
     def get_state(self) -> Vector:
         return self.x
@@ -219,7 +256,19 @@ class MultibodySubsystem(Subsystem):
     # -- looking inside --------------------------------------------------------------------------------
 
     def state_of(self, body: str) -> Vector:
-        """`(r, q, v, omega)` of a body now: 13 numbers, in the frames of the ports."""
+        """Return the present motion of a body.
+
+        Parameters
+        ----------
+        body : str
+            Its name.
+
+        Returns
+        -------
+        ndarray
+            `(r, q, v, omega)`, 13 numbers: position and velocity in K0, Euler parameters, angular velocity in the body
+            frame.
+        """
         if body not in (*self.built.free, *self.built.others):
             raise SetupError(f"MultibodySubsystem: there is no body {body!r}; there are {', '.join(self.built.free)}")
         z = np.empty(STATE)
@@ -227,15 +276,21 @@ class MultibodySubsystem(Subsystem):
         return z
 
     def body_shapes(self) -> dict[str, dict[str, Any]]:
-        """What pictures need beside the motion: for every port and end the centre and the markers of its body.
+        """Return the centre and the markers of the body of every port, for pictures.
 
-        All points are seen from the port, in the frame of the body; results keep them (`result.meta["body_shapes"]`).
+        Returns
+        -------
+        dict
+            By port: name of the body, centre and points, in the frame of the body, seen from the port. Results keep it
+            in `result.meta["body_shapes"]`.
 
+        Examples
+        --------
         >>> import cosolve as cs
-        >>> model = cs.MultibodyModel()
+        >>> model = cs.multibody.MultibodyModel()
         >>> model.body("rod", mass=1.0, inertia=[1e-3, 0.1, 0.1])
         >>> model.marker("tip", "rod", [0.5, 0, 0])
-        >>> cs.MultibodySubsystem(model, ports=["tip"]).body_shapes()
+        >>> cs.multibody.MultibodySubsystem(model, ports=["tip"]).body_shapes()
         {'tip': {'body': 'rod', 'centre': [-0.5, 0.0, 0.0], 'points': [[0.0, 0.0, 0.0]]}}
         """
         return {name: self._shape(self.model.markers[marker]) for name, marker in self._frames.items()}
@@ -249,15 +304,33 @@ class MultibodySubsystem(Subsystem):
         }
 
     def energy(self) -> float:
-        """Kinetic energy of the free bodies and potential energy of gravity and springs."""
+        """Compute kinetic energy of the free bodies and potential energy of gravity and springs.
+
+        Returns
+        -------
+        float
+            The energy in J.
+        """
         return observe.energy(self.arrays, self.x, self._outside.driven(self._t))
 
     def momentum(self) -> tuple[Vector, Vector]:
-        """Linear momentum, and angular momentum about the origin, of the free bodies in K0."""
+        """Compute the momentum of the free bodies in K0.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray)
+            Linear momentum, and angular momentum about the origin.
+        """
         return observe.momentum(self.arrays, self.x, self._outside.driven(self._t))
 
     def constraint_residuals(self) -> dict[str, tuple[float, float]]:
-        """Value and rate of every constraint row by name."""
+        """Compute the present constraint errors.
+
+        Returns
+        -------
+        dict of str to (float, float)
+            Value and rate of every constraint row.
+        """
         c, rate = violations(self.built, self.x, self._outside.driven(self._t))
         return {name: (float(a), float(b)) for name, a, b in zip(self.built.row_names, c, rate, strict=True)}
 

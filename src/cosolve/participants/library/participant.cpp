@@ -119,7 +119,7 @@ private:
 
 // Looks for a moment, giving way to other processes, before it sleeps: on a quiet machine a core that falls asleep takes
 // longer to wake than a window takes. Where answers take long, or others want the core, it sleeps at once (client.py).
-class Vigil {
+class SpinThenBlock {
 public:
   void wait(int handle) {
     using Clock = std::chrono::steady_clock;
@@ -150,7 +150,7 @@ public:
 private:
   static bool there(int handle, int limit) {
     pollfd one{handle, POLLIN, 0};
-    return ::poll(&one, 1, limit) != 0;  // trouble is for who reads
+    return ::poll(&one, 1, limit) != 0;  // errors are found when reading
   }
   const bool several_ = std::thread::hardware_concurrency() > 1;
   bool patient_ = several_;
@@ -182,7 +182,7 @@ public:
     std::uint32_t first;
     std::uint64_t length;
     unsigned char head[16];
-    vigil_.wait(handle_);
+    spin_.wait(handle_);
     if (!fill(head, 16)) return false;
     std::memcpy(&first, head, 4);
     std::memcpy(&kind, head + 4, 4);
@@ -221,7 +221,7 @@ private:
     return true;
   }
   int handle_;
-  Vigil vigil_;
+  SpinThenBlock spin_;
 };
 
 int unix_socket(const std::string &path) {

@@ -1,4 +1,4 @@
-/* cosolve viewer; made from frontend/ by make bundle; sources sha256:1fda01f6597170d87d6a3c1908954d7e2fc3ecdb03edf8f220e30584d1e67554 */
+/* cosolve viewer; made from frontend/ by make bundle; sources sha256:1ca9938d7a510fa3f896582e6e8a84739cb01b1d4de501e31e62d27c67837f31 */
 /**
  * @license
  * Copyright 2010-2026 Three.js Authors

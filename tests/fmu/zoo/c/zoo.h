@@ -1,6 +1,6 @@
 /* The model of the zoo, and how each animal misbehaves; fmi2.c and fmi3.c put the C interfaces around it.
  *
- * A first-order lag with its input held over a step, crossed exactly: x' = rate (gain u - x), y = 2 x. One library holds
+ * A first-order lag with its input held over a step, advanced exactly: x' = rate (gain u - x), y = 2 x. One library holds
  * all behaviours; the token that comes with the instantiation names the one that this instance has ("zoo GOES_BACK"). */
 #include <math.h>
 #include <stdarg.h>

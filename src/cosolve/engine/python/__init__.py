@@ -1,0 +1,1 @@
+"""The Python engine: subsystems called one by one from Python, every failure a sentence."""

@@ -1,1 +1,0 @@
-"""The readable engine: subsystems called one by one from Python, every failure a sentence."""
