@@ -19,6 +19,7 @@ from bisect import bisect_right
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from weakref import finalize
 from zlib import crc32
 
 import numpy as np
@@ -66,6 +67,8 @@ class Journal(StoredColumns):
         self._at, self._row_ends, self._norm_ends = array("Q"), array("Q"), array("Q")  # of blocks
         self._tail: Columns | None = None
         self._lock = Lock()
+        # Also where the journal is dropped in a cycle of references (a traceback holds it): the file is not part of it.
+        self._closed = finalize(self, file.close)
 
     @classmethod
     def begin(cls, file: io.FileIO, path: Path, about: dict[str, Any], layout: Layout) -> Journal:
@@ -183,9 +186,7 @@ class Journal(StoredColumns):
 
     def close(self) -> None:
         """Nothing more is read or written."""
-        self._file.close()
-
-    __del__ = close
+        self._closed()
 
     # -- reading
 

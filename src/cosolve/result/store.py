@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -94,27 +94,26 @@ class Stream:
 
         They are copied to a new file, which takes the place of the old one when it is whole.
         """
-        path = placed(path)
-        old, made = open_result(path), cls.__new__(cls)
-        if old.rows < rows:
-            raise OutputFileError(
-                f"'{path}' holds {old.rows} rows, but its saved state was written after {rows}; was the file cut, or "
-                "copied while the run went on? Run anew"
-            )
-        layout = _layout(old)
-        made._about = channels_of(old), subsystems_of(old), meta_of(old)
-        with _reporting_failures(path):
-            file = claimed_draft(draft_of(path), path)
-            journal = Journal.begin(file, draft_of(path), old.about | {"run": old.run}, layout)
-            made._target, made._settled = path, None
-            made._begin(journal, Memory(layout))
-            for block in _blocks(old, rows):
-                counts = np.diff(block["norms_end"], prepend=journal.norms)
-                made._block.extend(block, counts)
-                made._put()
-            journal.secure()
-            made._settle()
-        old.close()
+        path, made = placed(path), cls.__new__(cls)
+        with closing(open_result(path)) as old:
+            if old.rows < rows:
+                raise OutputFileError(
+                    f"'{path}' holds {old.rows} rows, but its saved state was written after {rows}; was the file cut, "
+                    "or copied while the run went on? Run anew"
+                )
+            layout = _layout(old)
+            made._about = channels_of(old), subsystems_of(old), meta_of(old)
+            with _reporting_failures(path):
+                file = claimed_draft(draft_of(path), path)
+                journal = Journal.begin(file, draft_of(path), old.about | {"run": old.run}, layout)
+                made._target, made._settled = path, None
+                made._begin(journal, Memory(layout))
+                for block in _blocks(old, rows):
+                    counts = np.diff(block["norms_end"], prepend=journal.norms)
+                    made._block.extend(block, counts)
+                    made._put()
+                journal.secure()
+                made._settle()
         return made
 
     def _begin(self, journal: Journal, block: Memory) -> None:
