@@ -1,4 +1,4 @@
-"""Builds the FMUs of the tests from the C sources beside it, for FMI 2.0 and 3.0, with the system's compiler.
+"""Builds the FMUs of the tests from the C sources beside it, for FMI 1.0, 2.0 and 3.0, with the system's compiler.
 
     from tests.fmu.build import fmu
     path = fmu("mass_force", fmi=2)        # built when first asked for, then taken from the temporary folder
@@ -44,6 +44,8 @@ CS_ONLY = (*ONLY_2, "canHandleVariableCommunicationStepSize", "maxOutputDerivati
 
 def description(name: str, model: Model, fmi: int) -> str:
     """The text of modelDescription.xml."""
+    if fmi == 1:
+        return _description_1(name, model)
     head = {"fmiVersion": "2.0" if fmi == 2 else "3.0", "modelName": name}
     head |= {"guid": model.token} if fmi == 2 else {"instantiationToken": model.token}
     head |= {"generationTool": "cosolve tests", "variableNamingConvention": "structured"}
@@ -60,6 +62,44 @@ def description(name: str, model: Model, fmi: int) -> str:
     lines += [(_variable_2 if fmi == 2 else _variable_3)(v, variables) for v in variables]
     lines += ["  </ModelVariables>", *(_structure_2 if fmi == 2 else _structure_3)(model, variables)]
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join([*lines, "</fmiModelDescription>"]) + "\n"
+
+
+def _description_1(name: str, model: Model) -> str:
+    """The same in FMI 1.0: the first kind of the model, and states without names."""
+    head = {"fmiVersion": "1.0", "modelName": name, "modelIdentifier": name, "guid": model.token}
+    head |= {"generationTool": "cosolve tests", "numberOfContinuousStates": len(model.derivatives)}
+    head |= {"numberOfEventIndicators": len(model.indicators)}
+    units = sorted({v.unit for v in model.variables if v.unit})
+    lines = [f"<fmiModelDescription{_attributes(head)}>", "  <UnitDefinitions>"]
+    lines += [*(f'    <BaseUnit unit="{unit}"/>' for unit in units), "  </UnitDefinitions>"]
+    lines += ['  <DefaultExperiment startTime="0" stopTime="1"/>', "  <ModelVariables>"]
+    for v in model.variables:
+        if v.causality == "independent":
+            continue
+        fixed = v.causality == "parameter"
+        variability = "parameter" if fixed else v.variability or ("continuous" if v.type == "Float64" else "discrete")
+        causality = v.causality if v.causality in ("input", "output") else "internal"
+        outer = {"name": v.name, "valueReference": v.reference, "variability": variability, "causality": causality}
+        if v.negated:
+            outer["alias"] = "negatedAlias"
+        kind = {"Float64": "Real", "Int32": "Integer"}.get(v.type, v.type)
+        inner = {"unit": v.unit, "nominal": v.nominal, "start": "" if v.start is None else v.start}
+        if v.initial == "approx":
+            inner["fixed"] = "false"
+        depends = model.outputs.get(v.name)
+        direct = ""
+        if depends is not None:
+            known = {w.name for w in model.variables if w.causality == "input"}
+            direct = "".join(f"<Name>{word}</Name>" for word in depends.split() if word in known)
+            direct = f"<DirectDependency>{direct}</DirectDependency>"
+        lines.append(f"    <ScalarVariable{_attributes(outer)}><{kind}{_attributes(inner)}/>{direct}</ScalarVariable>")
+    lines.append("  </ModelVariables>")
+    if model.kinds[0] == "CoSimulation":
+        names = ("canHandleVariableCommunicationStepSize", "canInterpolateInputs", "maxOutputDerivativeOrder")
+        flags = {key: model.flags[key] for key in names if key in model.flags}
+        inside = f"<CoSimulation_StandAlone><Capabilities{_attributes(flags)}/></CoSimulation_StandAlone>"
+        lines.append(f"  <Implementation>{inside}</Implementation>")
+    return '<?xml version="1.0" encoding="ISO-8859-1"?>\n' + "\n".join([*lines, "</fmiModelDescription>"]) + "\n"
 
 
 def _attributes(given: dict[str, object]) -> str:
@@ -191,10 +231,12 @@ def fmu(name: str, fmi: int, *, cache: Path | None = None) -> Path:
 
 def build(name: str, model: Model, fmi: int, *, cache: Path | None = None) -> Path:
     """Compile and pack a model; the same sources, table and compiler give the same file."""
-    assert fmi in model.versions, f"{name} has no FMI {fmi} variant"
+    assert fmi in (1, *model.versions), f"{name} has no FMI {fmi} variant"
     xml = description(name, model, fmi)
     options = ["-std=gnu11", "-O1", "-fPIC", "-shared", "-Wall", "-Wno-unused-function", "-Wno-unused-const-variable"]
     defines = {"MODEL_FILE": f'"{model.source}"', "TOKEN": f'"{model.token}"', **model.defines}
+    if fmi == 1:
+        defines["IDENTIFIER"] = name
     command = [*compiler(), *options, *(f"-D{key}={value}" for key, value in defines.items())]
     sources = "".join(path.read_text() for path in sorted(HERE.iterdir()))
     digest = hashlib.sha256("\0".join([xml, sources, *command, str(fmi)]).encode()).hexdigest()[:16]
@@ -217,7 +259,7 @@ def build(name: str, model: Model, fmi: int, *, cache: Path | None = None) -> Pa
         packed = Path(work) / f"{name}.fmu"
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(zipfile.ZipInfo("modelDescription.xml"), xml)
-            entry = zipfile.ZipInfo(f"binaries/{platform_folder(fmi)}/{name}{SUFFIX}")
+            entry = zipfile.ZipInfo(f"binaries/{platform_folder(max(fmi, 2))}/{name}{SUFFIX}")
             archive.writestr(entry, library.read_bytes())
         packed.replace(target)
     return target

@@ -21,6 +21,7 @@ class Var:
     derivative: str = ""
     dimensions: str = ""
     items: tuple[str, ...] = ()
+    negated: bool = False  # FMI 1.0
 
 
 @dataclass(frozen=True)

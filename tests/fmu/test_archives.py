@@ -256,11 +256,11 @@ def test_no_library_outside_the_archive_is_loaded(tmp_path, kind):
 
 def test_the_file_that_was_asked_for_is_named(tmp_path):
     """Two files with one content share a folder; each is named by its own name."""
-    old = DESCRIPTION.replace('"2.0"', '"1.0"')
+    old = DESCRIPTION.replace('"2.0"', '"4.0"')
     for name in ("first.fmu", "second.fmu"):
         file = packed(tmp_path / "made.fmu", description=old).rename(tmp_path / name)
-        assert f"{name}': FMI 1.0 is not supported" in refusal(file, cs.load_fmu)
-        assert f"{name}': FMI 1.0 is not supported" in refusal(file, cs.fmi.inspect_fmu)
+        assert f"{name}': FMI 4.0 is not supported" in refusal(file, cs.load_fmu)
+        assert f"{name}': FMI 4.0 is not supported" in refusal(file, cs.fmi.inspect_fmu)
 
 
 def test_drafts_of_the_standard_are_named(tmp_path):

@@ -114,13 +114,13 @@ def test_missing_parts(tmp_path, fmi):
     ("edit", "words"),
     [
         (lambda t: t[:300], ["cannot be read as XML"]),
-        (lambda t: t.replace('fmiVersion="2.0"', 'fmiVersion="1.0"'), ["FMI 1.0 is not supported", "2.0 or 3.0"]),
+        (lambda t: t.replace('fmiVersion="2.0"', 'fmiVersion="0.9"'), ["FMI 0.9 is not supported", "1.0, 2.0 or 3.0"]),
         (lambda t: t.replace('valueReference="6"', 'valueReference="six"'), ["not valid", "six"]),
         (lambda t: t.replace("CoSimulation ", "Unheard "), ["not made for model exchange"]),
         (lambda t: "<html/>", ["<html>"]),
         (lambda t: t.replace("<fmiModel", '<!DOCTYPE a [<!ENTITY b "c">]><fmiModel', 1), ["document type"]),
     ],
-    ids=["cut", "FMI 1", "reference", "kind", "html", "entities"],
+    ids=["cut", "FMI 0.9", "reference", "kind", "html", "entities"],
 )
 def test_bad_descriptions(tmp_path, edit, words):
     refused(changed(fmu("mass_force", 2), tmp_path / "bad.fmu", edit), *words)

@@ -192,7 +192,7 @@ def test_units_say_what_they_measure(read, text):
         ("<fmiModel", "<!DOCTYPE a><fmiModel", "document type"),
         ('"2.0"', '"2"', ""),
         ('"2.0"', '"4.0"', "FMI 4.0 is not supported"),
-        ('"2.0"', '"1.0"', "FMI 1.0 is not supported"),
+        ('"2.0"', '"0.9"', "FMI 0.9 is not supported"),
         ('"2.0"', '"two"', "FMI two is not supported"),
     ],
 )

@@ -22,6 +22,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+import numpy as np
+
 from cosolve.basics.signals import uninterrupted
 from cosolve.errors import SetupError
 
@@ -97,9 +99,23 @@ _ARGUMENTS_3 = {
 }
 _RETURNS: dict[str, Any] = {
     **dict.fromkeys(("Instantiate", "InstantiateCoSimulation", "InstantiateModelExchange"), ctypes.c_void_p),
+    **dict.fromkeys(("InstantiateSlave", "InstantiateModel"), ctypes.c_void_p),
     "FreeInstance": None,
     "GetVersion": ctypes.c_char_p,
 }
+
+
+class EventInfo2(ctypes.Structure):
+    """`fmi2EventInfo`."""
+
+    _fields_ = (
+        ("again", ctypes.c_int),
+        ("terminate", ctypes.c_int),
+        ("nominals", ctypes.c_int),
+        ("values", ctypes.c_int),
+        ("next_defined", ctypes.c_int),
+        ("next", ctypes.c_double),
+    )
 
 
 class _Image:
@@ -150,9 +166,13 @@ weakref.finalize(_Image, _finalise_hosts_of_python)
 class Binary:
     """A loaded library. `binary.function("DoStep")` is `fmi2DoStep` or `fmi3DoStep` with its argument types."""
 
+    boolean: Any = np.int32  # how C stores a Boolean
+
     def __init__(self, path: Path, fmi: int, shown: str | Path) -> None:
         self.fmi, self.shown = fmi, shown
         self.prefix = f"fmi{fmi}"
+        if fmi == 3:
+            self.boolean = np.bool_
         self._arguments = _ARGUMENTS_2 if fmi == 2 else _ARGUMENTS_3
         self._functions: dict[str, Any] = {}  # the functions of ctypes
         self._given: dict[str, Callable[..., Any]] = {}  # what `function` gave: them, or with signals held back
@@ -192,21 +212,29 @@ class Binary:
     def rebind(self) -> None:
         """Let the functions that were given out lead to the library as it is loaded now."""
         for name, function in self._functions.items():
-            address = ctypes.cast(getattr(self._library, self.prefix + name), ctypes.c_void_p).value
+            address = ctypes.cast(getattr(self._library, self.symbol(name)), ctypes.c_void_p).value
             ctypes.c_void_p.from_address(ctypes.addressof(function)).value = address
+
+    def symbol(self, name: str) -> str:
+        """The name of a function in the library."""
+        return self.prefix + name
+
+    def _signature(self, name: str) -> list[Any]:
+        """The types of its arguments."""
+        return [_CODES[code] for code in self._arguments[name]]
 
     def function(self, name: str) -> Callable[..., Any]:
         """The C function, by its name without the prefix."""
         given = self._given.get(name)
         if given is None:
             try:
-                found = getattr(self._library, self.prefix + name)
+                found = getattr(self._library, self.symbol(name))
             except AttributeError:
                 raise SetupError(
-                    f"the library of '{self.shown}' lacks the function {self.prefix}{name}, which its description "
+                    f"the library of '{self.shown}' lacks the function {self.symbol(name)}, which its description "
                     "promises; export the FMU again"
                 ) from None
-            found.argtypes = [_CODES[code] for code in self._arguments[name]]
+            found.argtypes = self._signature(name)
             found.restype = _RETURNS.get(name, ctypes.c_int)
             self._functions[name] = found
             given = self._given[name] = uninterrupted(found) if self.embeds_python else found
@@ -214,10 +242,10 @@ class Binary:
 
     @property
     def addresses(self) -> dict[str, int]:
-        """The raw addresses of all FMI functions that the library has, by their full C names."""
+        """The raw addresses of all FMI functions that the library has, by their C names in FMI 2.0 or 3.0."""
         found = {}
         for name in self._arguments:
-            pointer = getattr(self._library, self.prefix + name, None)
+            pointer = getattr(self._library, self.symbol(name), None)
             if pointer is not None:
-                found[self.prefix + name] = ctypes.cast(pointer, ctypes.c_void_p).value or 0
+                found[f"fmi{self.fmi}{name}"] = ctypes.cast(pointer, ctypes.c_void_p).value or 0
         return found

@@ -85,8 +85,10 @@ def next_to_itself(bench: Bench) -> Answer:
 
 def resets(bench: Bench) -> Answer:
     """`reset` leads back to a new start; no run relies on it."""
-    expected = bench.reference
     fmu, u = bench.begun()
+    if bench.kind != CO_SIMULATION and fmu.description.version.startswith("1"):
+        return "not claimed", "FMI 1.0 has no reset for model exchange"
+    expected = bench.reference
     bench.march(fmu, u, STEPS, move=0.02)
     fmu._instance.call("Reset")
     fmu._instance.body.used = fmu._instance.body.stepping = False  # so that the next start takes it as a new one
@@ -312,6 +314,8 @@ def heeds_no_return(bench: Bench) -> Answer:
     """`noSetFMUStatePriorToCurrentPoint` false (rollback is possible) changes nothing."""
     if bench.kind != CO_SIMULATION:
         return "not claimed", "it belongs to co-simulation"
+    if bench.make().description.version.startswith("1"):
+        return "not claimed", "FMI 1.0 has no rollback"
     expected = bench.reference
     fmu, u = bench.begun()
     fmu._communication.no_return = False

@@ -40,12 +40,15 @@ class CommunicationStep:
         between = [v for v in self._floats if v.can_set_between]
         listens = interpolate and self._fmi == 3 and flags.has("providesIntermediateUpdate") and bool(between)
         derives = interpolate and self._fmi == 2 and flags.has("canInterpolateInputs") and bool(self._floats)
+        derives = derives and not any(v.negated for v in inputs)
         #: True when inputs stay constant over each substep
         self.holds = not (listens or derives)
         self.variable = flags.has("canHandleVariableCommunicationStepSize")
         #: True when every input counts at the start of a step and outputs follow at its end: a sampled controller
         self.sampled = self.holds and (
-            not (self.variable or instance.description.derivatives) if sampled is None else sampled
+            not (self.variable or instance.description.derivatives or instance.description.unnamed_states)
+            if sampled is None
+            else sampled
         )
         #: inputs that never change during a step, and have no value between those of macro points
         self.at_start = np.arange(self.inputs.length) if self.sampled else self._discrete

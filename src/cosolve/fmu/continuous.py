@@ -13,24 +13,12 @@ import numpy as np
 
 from cosolve.basics.arrays import Vector
 from cosolve.errors import EndOfSimulation, SubsystemError
+from cosolve.fmu.binary import EventInfo2
 from cosolve.fmu.description import Variable
 from cosolve.fmu.instance import Instance
 from cosolve.integrator.trajectory import EventOutcome
 
 _MANY = 1000  # event iterations at one instant
-
-
-class _EventInfo2(ctypes.Structure):
-    """`fmi2EventInfo`."""
-
-    _fields_ = (
-        ("again", ctypes.c_int),
-        ("terminate", ctypes.c_int),
-        ("nominals", ctypes.c_int),
-        ("values", ctypes.c_int),
-        ("next_defined", ctypes.c_int),
-        ("next", ctypes.c_double),
-    )
 
 
 class Continuous:
@@ -42,8 +30,7 @@ class Continuous:
         description = instance.description
         self.instance, self.fmi = instance, instance.fmi
         self._inputs, self._outputs = instance.values(inputs), instance.values(outputs)
-        states = description.states
-        self.n_states = sum(variable.length for variable in states)
+        self.n_states = description.state_count
         self.n_indicators = description.event_indicators
         self._x, self._dx, self._z = np.zeros(self.n_states), np.zeros(self.n_states), np.zeros(self.n_indicators)
         function = instance.binary.function
@@ -132,7 +119,7 @@ class Continuous:
 
     def _update(self) -> tuple[bool, bool, bool, float]:
         if self.fmi == 2:
-            info = _EventInfo2()
+            info = EventInfo2()
             self.instance.call("NewDiscreteStates", ctypes.addressof(info))
             when = info.next if info.next_defined else np.inf
             return bool(info.again), bool(info.terminate), bool(info.values), when

@@ -1,6 +1,6 @@
-"""What an FMU says of itself: `modelDescription.xml` of FMI 2.0 and 3.0 in one form.
+"""What an FMU says of itself: `modelDescription.xml` of FMI 1.0, 2.0 and 3.0 in one form.
 
-Type names and capability names are those of FMI 3.0 for both versions (`Real` is `Float64`, `Integer` is `Int32`). The
+Type names and capability names are those of FMI 3.0 for all versions (`Real` is `Float64`, `Integer` is `Int32`). The
 XML is read here and not by FMPy, whose flags for FMI 3.0 derivatives are not reliable; `inspect_fmu` shows what FMPy's
 validation says.
 """
@@ -47,6 +47,7 @@ class Variable:
     dimensions: tuple[int | str, ...] = ()
     shape: tuple[int, ...] = ()
     can_set_between: bool = False  # FMI 3.0: may be set in intermediate updates
+    negated: bool = False  # FMI 1.0: the value of its reference with the other sign
 
     @property
     def length(self) -> int:
@@ -95,7 +96,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class Description:
-    """The model description. `variables` keeps the order of the file."""
+    """The model description. `variables` keeps the order of the file.
+
+    `fmi` is the version of the functions, 2 or 3; those of FMI 1.0 have their names in FMI 2.0 (`binary_fmi1.py`).
+    """
 
     fmi: int
     version: str
@@ -107,6 +111,7 @@ class Description:
     derivatives: tuple[Unknown, ...] = ()
     initial_unknowns: tuple[Unknown, ...] = ()
     event_indicators: int = 0
+    unnamed_states: int = 0  # FMI 1.0 has no names for them
     description: str = ""
     tool: str = ""
     author: str = ""
@@ -130,6 +135,16 @@ class Description:
                 found.append(self.variables[state])
         return found
 
+    @property
+    def way_back(self) -> str:
+        """What it takes to restore states: a flag, or a later version of FMI."""
+        return "canGetAndSetFMUState" + ("" if self.version[:1] != "1" else ", FMI 2.0 and later")
+
+    @property
+    def state_count(self) -> int:
+        """How many numbers the continuous states are."""
+        return self.unnamed_states + sum(variable.length for variable in self.states)
+
 
 def read_description(folder: str | Path, sizes: Mapping[str, int] | None = None) -> Description:
     """The model description in the folder of an unpacked FMU; what is wrong with it is said with the FMU's name.
@@ -148,7 +163,7 @@ def read_description(folder: str | Path, sizes: Mapping[str, int] | None = None)
 
 @lru_cache(maxsize=64)
 def _read(path: Path, changed: int) -> Description:
-    from cosolve.fmu.description_xml import parse  # which makes the classes above
+    from cosolve.fmu import description_fmi1, description_xml  # which make the classes above
 
     try:
         root = read_xml(path)
@@ -157,10 +172,12 @@ def _read(path: Path, changed: int) -> Description:
     if root.tag != "fmiModelDescription":
         raise SetupError(f"its modelDescription.xml starts with <{shown(root.tag)}>, not with <fmiModelDescription>")
     version = root.get("fmiVersion", "").strip()
-    if version.partition(".")[0] not in ("2", "3"):
-        raise SetupError(f"FMI {shown(version) or '?'} is not supported; export the FMU for FMI 2.0 or 3.0")
+    if version.partition(".")[0] not in ("1", "2", "3"):
+        raise SetupError(f"FMI {shown(version) or '?'} is not supported; export the FMU for FMI 1.0, 2.0 or 3.0")
     try:
-        return parse(root, int(version[0]), version)
+        if version[0] == "1":
+            return description_fmi1.parse(root, version)
+        return description_xml.parse(root, int(version[0]), version)
     except SetupError as error:
         raise SetupError(f"its modelDescription.xml is not valid: {error}; export the FMU again") from None
 

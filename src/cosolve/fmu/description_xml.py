@@ -24,7 +24,7 @@ from cosolve.fmu.units import read_units
 from cosolve.fmu.xml_text import as_number, as_whole, name_of, needed, number, truth, whole, word
 
 _KINDS = {CO_SIMULATION: "CoSimulation", MODEL_EXCHANGE: "ModelExchange", "scheduled execution": "ScheduledExecution"}
-_TYPES_2 = {"Real": "Float64", "Integer": "Int32"}
+TYPES_2 = {"Real": "Float64", "Integer": "Int32"}
 #: FMI 2.0 capability flags under their FMI 3.0 names
 _FLAGS_2 = {
     "canGetAndSetFMUstate": "canGetAndSetFMUState",
@@ -56,8 +56,8 @@ _CAUSALITIES = (
 _VARIABILITIES = ("constant", "fixed", "tunable", "discrete", "continuous")
 _INITIALS = ("exact", "approx", "calculated")
 #: More are a mistake, and would ask for gigabytes before anything can be said about them.
-_MAX_INDICATORS = 10**6
-_REFERENCE = 2**32 - 1  # value references are unsigned numbers of 32 bits
+MAX_INDICATORS = 10**6
+REFERENCE = 2**32 - 1  # value references are unsigned numbers of 32 bits
 
 
 def parse(root: Element, fmi: int, version: str) -> Description:
@@ -72,7 +72,7 @@ def parse(root: Element, fmi: int, version: str) -> Description:
     if elements is None:
         raise SetupError("it has no ModelVariables")
     every = list(elements)
-    names = _unique_names(every)
+    names = unique_names(every)
     variables, declared = (_variables_2 if fmi == 2 else _variables_3)(every, names, types)
     structure = root.find("ModelStructure")
     outputs, derivatives, initial, indicators = (
@@ -82,8 +82,8 @@ def parse(root: Element, fmi: int, version: str) -> Description:
     )
     if fmi == 2:
         indicators = whole(root, "numberOfEventIndicators", "the model") or 0
-    if indicators > _MAX_INDICATORS:
-        raise SetupError(f"it has {indicators} event indicators; up to {_MAX_INDICATORS} are taken")
+    if indicators > MAX_INDICATORS:
+        raise SetupError(f"it has {indicators} event indicators; up to {MAX_INDICATORS} are taken")
     if MODEL_EXCHANGE in kinds:
         _refuse_bad_states(derivatives, variables)
     logs = root.find("LogCategories")
@@ -102,7 +102,7 @@ def parse(root: Element, fmi: int, version: str) -> Description:
         description=root.get("description", ""),
         tool=root.get("generationTool", ""),
         author=root.get("author", ""),
-        experiment=_experiment(root.find("DefaultExperiment")),
+        experiment=read_experiment(root.find("DefaultExperiment")),
         enumerations={name: items[kind] for name, kind in declared.items() if kind in items},
         log_categories=() if logs is None else tuple(entry.get("name", "") for entry in logs),
         annotations=tuple(note.get("name") or note.get("type") or "" for note in notes),
@@ -111,14 +111,24 @@ def parse(root: Element, fmi: int, version: str) -> Description:
 
 
 def _kind(element: Element, fmi: int) -> Kind:
-    """A kind of FMU with its flags, Booleans as `true` and `false` however they are written."""
+    """A kind of FMU with its flags."""
+    return Kind(library_name(element), kind_flags(element, _FLAGS_2 if fmi == 2 else {}))
+
+
+def library_name(element: Element) -> str:
+    """The model identifier, which is the name of the library."""
     identifier = element.get("modelIdentifier", "").strip()
     if not archive.is_file_name(identifier):
         raise SetupError(
             f"{element.tag} has the modelIdentifier '{shown(identifier)}', but that is the name of a library in the "
             "FMU, without folders"
         )
-    flags = {_FLAGS_2.get(key, key) if fmi == 2 else key: value for key, value in element.attrib.items()}
+    return identifier
+
+
+def kind_flags(element: Element, names: Mapping[str, str] = _FLAGS_2) -> dict[str, str]:
+    """Capability flags by their FMI 3.0 names, Booleans as `true` and `false` however they are written."""
+    flags = {names.get(key, key): value for key, value in element.attrib.items()}
     for key in _TRUTHS:
         if flags.get(key, "").strip():
             flags[key] = "true" if truth(flags[key], f"{key} of {element.tag}") else "false"
@@ -127,10 +137,11 @@ def _kind(element: Element, fmi: int) -> Kind:
     for key in ("maxOutputDerivativeOrder", "recommendedIntermediateInputSmoothness"):
         if key in flags:
             flags[key] = str(as_whole(flags[key] or "0", f"{key} of {element.tag}"))
-    return Kind(identifier, flags)
+    return flags
 
 
-def _experiment(element: Element | None) -> dict[str, float]:
+def read_experiment(element: Element | None) -> dict[str, float]:
+    """Start time, stop time, tolerance and step that the FMU was made for."""
     if element is None:
         return {}
     found = {}
@@ -156,7 +167,7 @@ def _declared_types(root: Element) -> tuple[dict[str, dict[str, str]], dict[str,
     return types, items
 
 
-def _unique_names(every: list[Element]) -> list[str]:
+def unique_names(every: list[Element]) -> list[str]:
     """The names in the order of the file, to which FMI 2.0 counts; with one of them twice the count has no meaning."""
     names = [name_of(element, f"variable number {n}") for n, element in enumerate(every, 1)]
     if len(set(names)) < len(names):
@@ -185,15 +196,15 @@ def _variables_2(every: list[Element], names: list[str], types: _Types) -> _Foun
         derivative = whole(inner, "derivative", what, 1, len(names))
         variables[name] = Variable(
             name=name,
-            reference=needed(element, "valueReference", what, 0, _REFERENCE),
-            type=_TYPES_2.get(inner.tag, inner.tag),
+            reference=needed(element, "valueReference", what, 0, REFERENCE),
+            type=TYPES_2.get(inner.tag, inner.tag),
             causality=word(element, "causality", what, _CAUSALITIES) or "local",
             variability=word(element, "variability", what, _VARIABILITIES)
             or ("continuous" if inner.tag == "Real" else "discrete"),
             initial=word(element, "initial", what, _INITIALS),
             start=inner.get("start"),
             unit=given.get("unit", ""),
-            nominal=_nominal(given.get("nominal"), what),
+            nominal=read_nominal(given.get("nominal"), what),
             description=element.get("description", ""),
             derivative_of=None if derivative is None else names[derivative - 1],
         )
@@ -205,7 +216,7 @@ def _variables_2(every: list[Element], names: list[str], types: _Types) -> _Foun
 def _variables_3(every: list[Element], names: list[str], types: _Types) -> _Found:
     by_reference: dict[int, Element] = {}
     for element, name in zip(every, names, strict=True):
-        reference = needed(element, "valueReference", f"the variable '{shown(name)}'", 0, _REFERENCE)
+        reference = needed(element, "valueReference", f"the variable '{shown(name)}'", 0, REFERENCE)
         other = by_reference.setdefault(reference, element)
         if other is not element:
             raise SetupError(
@@ -221,7 +232,7 @@ def _variables_3(every: list[Element], names: list[str], types: _Types) -> _Foun
         kind = element.get("declaredType", "")
         given = {**types.get(kind, {}), **element.attrib}
         dimensions, shape = _dimensions(element, by_reference, what)
-        derivative = whole(element, "derivative", what, 0, _REFERENCE)
+        derivative = whole(element, "derivative", what, 0, REFERENCE)
         if derivative is not None and derivative not in by_reference:
             raise SetupError(f"{what} is the derivative of the value reference {derivative}, which no variable has")
         starts = [child.get("value", "") for child in element.findall("Start")]  # strings and binaries
@@ -235,7 +246,7 @@ def _variables_3(every: list[Element], names: list[str], types: _Types) -> _Foun
             initial=word(element, "initial", what, _INITIALS),
             start=starts[0] if starts else element.get("start"),
             unit=given.get("unit", ""),
-            nominal=_nominal(given.get("nominal"), what),
+            nominal=read_nominal(given.get("nominal"), what),
             description=element.get("description", ""),
             derivative_of=None if derivative is None else by_reference[derivative].attrib["name"],
             dimensions=dimensions,
@@ -259,7 +270,7 @@ def _dimensions(
             dimensions.append(fixed)
             shape.append(fixed)
             continue
-        reference = needed(dimension, "valueReference", f"a dimension of {what}", 0, _REFERENCE)
+        reference = needed(dimension, "valueReference", f"a dimension of {what}", 0, REFERENCE)
         holder = by_reference.get(reference)
         if holder is None:
             raise SetupError(f"a dimension of {what} is the value reference {reference}, which no variable has")
@@ -270,7 +281,7 @@ def _dimensions(
     return tuple(dimensions), tuple(shape)
 
 
-def _nominal(text: str | None, what: str) -> float:
+def read_nominal(text: str | None, what: str) -> float:
     """The first nominal value (arrays may have several); 1 where there is none that can scale anything."""
     words = (text or "").split()
     value = as_number(words[0], f"nominal of {what}") if words else None
@@ -313,7 +324,7 @@ def _structure_3(structure: Element, names: list[str], variables: Mapping[str, V
     by_reference = {variables[name].reference: name for name in names}
 
     def named(text: str, what: str) -> str:
-        reference = as_whole(text, what, 0, _REFERENCE)
+        reference = as_whole(text, what, 0, REFERENCE)
         if reference not in by_reference:
             raise SetupError(f"{what} is {reference}, which is the value reference of no variable")
         return by_reference[reference]

@@ -205,7 +205,7 @@ def inspect_fmu(file: str | Path) -> Inspection:
         outputs=tuple(_row(v) for v in read.of("output") if is_numeric(v, read.fmi)),
         parameters=tuple(_row(v) for v in parameters),
         others=sum(name not in shown for name in read.variables),
-        states=sum(v.length for v in read.states),
+        states=read.state_count,
         capabilities=_capabilities(read, flags),
         methods=tuple(_verdicts(read, flags)),
         remarks=tuple(remarks),
@@ -279,7 +279,7 @@ def _of_co_simulation(read: Description, flags: Kind) -> list[Verdict]:
     asks = flags.has("providesIntermediateUpdate") and any(v.can_set_between for v in floats)
     follows = flags.has("canInterpolateInputs") if read.fmi == 2 else asks
     signal = "it follows input polynomials inside the step" if follows else "inputs are held in a step (see substeps=)"
-    no_way_back = "it cannot go back to the start of a step (canGetAndSetFMUState)"
+    no_way_back = f"it cannot go back to the start of a step ({read.way_back})"
     derives = flags.has("providesDirectionalDerivatives") or flags.has("providesAdjointDerivatives")
     if derives and read.states:
         jacobian = "with Jacobians over the step from its derivatives"
@@ -344,7 +344,7 @@ def _of_model_exchange(read: Description, flags: Kind) -> list[Verdict]:
     solver = "integrated by cosolve's solvers, which see the whole input polynomial"
     derives = flags.has("providesDirectionalDerivatives") or flags.has("providesAdjointDerivatives")
     how = "with Jacobians from its derivatives" if derives else "with difference quotients (it gives no derivatives)"
-    no_way_back = "it has events and cannot save its state (canGetAndSetFMUState)"
+    no_way_back = f"it has events and cannot save its state ({read.way_back})"
     state = flags.has("canSerializeFMUState") and flags.has("canGetAndSetFMUState")
     offered = {"own steps", *(["rollback"] if back else []), *(["equations"] if smooth else [])}
     reasons = {

@@ -26,6 +26,7 @@ import numpy as np
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.fmu.archive import library
 from cosolve.fmu.binary import Binary
+from cosolve.fmu.binary_fmi1 import BinaryFmi1
 from cosolve.fmu.description import CO_SIMULATION, Description, Variable
 from cosolve.fmu.log import FATAL, STATUS, FmuLog
 from cosolve.fmu.options import numbers
@@ -62,7 +63,12 @@ class Instance:
         self.file, self.folder, self.description, self.kind, self.name = file, folder, description, kind, name
         self.fmi = description.fmi
         self.flags = description.kinds[kind]
-        self.binary = Binary(library(folder, self.fmi, self.flags.identifier, file), self.fmi, file)
+        path = library(folder, self.fmi, self.flags.identifier, file)
+        self.binary = (
+            BinaryFmi1(path, self.flags.identifier, kind, file)
+            if description.version.startswith("1")
+            else Binary(path, self.fmi, file)
+        )
         self.log = FmuLog(name, log, log_level)
         self._alive: list[Any]  # callbacks that C keeps pointers to, and the log that they write
         self._update = None if on_update is None else _UPDATE(on_update)
@@ -229,7 +235,8 @@ class Instance:
             self._renew()
         self.body.used, self._given = True, dict(given)
         stop, self.stop_time = self.stop_time, np.inf
-        ends = (True, stop) if stop < np.inf else (False, 0.0)
+        # the sum of a time and a step may be the next number after the end, and some FMUs refuse steps beyond it
+        ends = (True, stop + 8.0 * np.spacing(max(abs(stop), abs(t0)))) if stop < np.inf else (False, 0.0)
         defined, number = tolerance is not None, 0.0 if tolerance is None else tolerance
         if self.fmi == 2:
             self.call("SetupExperiment", defined, number, t0, *ends)

@@ -207,6 +207,8 @@ def fmu_native(fmu: CoSimulationFmu, H: float, degree: int) -> Native | str:
     inputs, outputs = communication.inputs, fmu._outputs
     if any(v.type != "Float64" for v in (*inputs.variables, *outputs.variables)):
         return "some of its ports are not floats"
+    if any(v.negated for v in (*inputs.variables, *outputs.variables)):
+        return "some of its ports are negated aliases"
     if communication.substeps != 1:
         return "its steps are cut into pieces"
     if instance.event_mode or fmu.listens:

@@ -220,7 +220,10 @@ def initial_patterns(
 def remedy(capability: str) -> str:
     """What the owner of an FMU can do about a capability that it lacks."""
     if capability == "rollback":
-        return "have the FMU exported with canGetAndSetFMUState (an option of the tool that made it, or ask its vendor)"
+        return (
+            "have the FMU exported with canGetAndSetFMUState (FMI 2.0 or 3.0; an option of the tool that made it, or "
+            "ask its vendor)"
+        )
     if capability == "serialised state":
         return "have the FMU exported with canSerializeFMUState, or run without saved states"
     return "an FMU cannot be given it from outside"

@@ -30,7 +30,7 @@ _SUFFIX: dict[int, dict[str, str]] = {
         "Boolean": "Boolean",
     },
 }
-#: suffix -> how C stores it; Booleans are whole numbers in FMI 2.0 and bytes in FMI 3.0
+#: suffix -> how C stores it; Booleans as the library stores them
 _MEMORY: dict[str, Any] = {
     **{f"{kind}{bits}": f"{kind.lower()}{bits}" for kind in ("Int", "UInt") for bits in _BITS},
     "Real": np.float64,
@@ -60,7 +60,7 @@ class _Group:
         self.labels = _labels(variables)
         self.references = np.array([variable.reference for variable in variables], dtype=np.uint32)
         self.boolean = suffix == "Boolean"
-        memory = (np.int32 if binary.fmi == 2 else np.bool_) if self.boolean else _MEMORY[suffix]
+        memory = binary.boolean if self.boolean else _MEMORY[suffix]
         self.buffer = np.zeros(len(places), dtype=memory)
         self.places = np.array(places, dtype=np.intp)
         head = (self.references.ctypes.data, len(self.references), self.buffer.ctypes.data)
@@ -132,7 +132,10 @@ class Values:
         self.length = place
         self.labels = _labels(variables)
         self._groups = [_Group(binary, suffix, *found) for suffix, found in grouped.items()]
-        self._only = len(self._groups) == 1 and self._groups[0].buffer.dtype == np.float64
+        negated = np.array([v.negated for v in variables for _ in range(v.length)], dtype=bool)
+        self._negated = np.flatnonzero(negated)  # and what their value and that of their reference add up to
+        self._sums = np.array([float(v.type == "Boolean") for v in variables if v.negated for _ in range(v.length)])
+        self._only = len(self._groups) == 1 and self._groups[0].buffer.dtype == np.float64 and not negated.any()
         #: what is wrong with values that were set last and are no whole numbers; None where all were
         self.rounded: str | None = None
 
@@ -147,7 +150,8 @@ class Values:
         status = group.getter(instance, *group.arguments)
         if status:
             self._check(status, f"reading {listed(group.names, 4)}")
-        return int(group.buffer[0])
+        value = int(group.buffer[0])
+        return -value if self.variables[0].negated else value
 
     def read(self, instance: int) -> Vector:
         """The values now."""
@@ -166,6 +170,7 @@ class Values:
             if group.wide:
                 group.refuse_beyond()
             flat[group.places] = group.buffer
+        flat[self._negated] = self._sums - flat[self._negated]
         return flat
 
     def write(self, instance: int, flat: Vector) -> None:
@@ -178,6 +183,9 @@ class Values:
                 self._check(status, f"setting {listed(group.names, 4)}")
             return
         self.rounded = None
+        if len(self._negated):
+            flat = np.array(flat, dtype=np.float64)
+            flat[self._negated] = self._sums - flat[self._negated]
         for group in self._groups:
             part = flat[group.places]
             if group.boolean:
