@@ -199,6 +199,7 @@ def test_under_error_controlled_steps_it_ends_the_run_or_is_told(method, part):
     assert rollback(result)[0].level == "error"
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("part", [Rocket, BurnsLater, Warm])
 @pytest.mark.parametrize("step", [2e-3, cs.Adaptive(rtol=1e-5)], ids=["fixed", "adaptive"])
 @pytest.mark.parametrize("method", [cs.SemiImplicit(1), cs.Implicit(1), cs.Jacobi(2)], ids=lambda method: method.label)

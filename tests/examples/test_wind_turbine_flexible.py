@@ -107,6 +107,7 @@ def subsystems() -> dict[str, cs.OneStep]:
     }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", list(subsystems()))
 def test_sensitivities_are_those_of_the_step(name: str) -> None:
     """In a third step, so that all of the past takes part; central differences."""

@@ -55,6 +55,7 @@ def ask(tmp_path):
     return asked
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
 def test_a_damaged_file_is_made_anew(tmp_path, ask, kind):
     assert ask() == ["2.0", "0"]
@@ -69,6 +70,7 @@ def test_a_damaged_file_is_made_anew(tmp_path, ask, kind):
         assert ask() == ["2.0", "1"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of processes")
 @pytest.mark.parametrize("limit", ["0", "100", "3000"])
 def test_a_full_disk_is_no_failure(ask, limit):

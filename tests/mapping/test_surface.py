@@ -19,7 +19,7 @@ def pair(kind_b: str, kind_a: str) -> tuple[Mesh, Mesh]:
 
 
 @pytest.mark.covers("IJ-30")
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind_a", KINDS)
 @pytest.mark.parametrize("kind_b", KINDS)
 @pytest.mark.parametrize("build", SMOOTH)

@@ -85,6 +85,7 @@ def test_kinds_of_mistakes(source, expected):
     assert what(source) == expected
 
 
+@pytest.mark.slow
 def test_every_mistake_is_python_that_differs():
     path = REPOSITORY / "src" / "cosolve" / "process" / "network.py"
     source = path.read_bytes()

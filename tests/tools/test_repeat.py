@@ -40,6 +40,7 @@ def names(case):
     return [line for line in case.with_name("log").read_text().split() if line not in ("begin", "end")]
 
 
+@pytest.mark.slow
 def test_a_failure_now_and_then_is_found_and_printed(case, capfd):
     """The fixtures begin and end for each run, in one process or in several."""
     assert repeat.main(["-n", "3", "--each", "2", "--busy", "1", f"{case}::test_a[2]"]) == 1
@@ -50,6 +51,7 @@ def test_a_failure_now_and_then_is_found_and_printed(case, capfd):
     assert case.with_name("log").read_text().split() == 3 * ["begin", "a2", "end"]
 
 
+@pytest.mark.slow
 def test_orders_are_random_and_can_be_repeated(case, capfd):
     orders = []
     for seed in ([], ["--shuffle", "--seed", "5"], ["--shuffle", "--seed", "5"], ["--shuffle", "--seed", "6"]):

@@ -108,7 +108,7 @@ def same(ours: cs.Result, theirs: cs.Result) -> None:
     np.testing.assert_equal(ours.stats.max_residual, theirs.stats.max_residual)
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("system", quick(SYSTEMS, *(name for name in SYSTEMS if name != "pendulums, stiff solver")))
 @pytest.mark.parametrize("method", METHODS)
 def test_same_bits(method, system) -> None:

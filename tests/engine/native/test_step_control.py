@@ -34,7 +34,7 @@ CONTROLS = {
 }
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("control", CONTROLS)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: f"{m.label} {getattr(m, 'predictor', '')}")
 def test_same_steps_and_bits(method, control) -> None:

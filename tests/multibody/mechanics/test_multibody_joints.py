@@ -155,7 +155,7 @@ def spatial_four_bar(**options):
 
 
 @pytest.mark.covers("SC-48")
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "options", [{"rtol": 1e-9}, {"form": "ggl", "internal_step": 5e-3}, {"integrator": "radau", "internal_step": 5e-3}]
 )
