@@ -75,7 +75,8 @@ def test_nothing_was_found() -> None:
     failed = trial(steps=0, why="at once")
     assert "(Jacobi(2) failed: at once)" in sentences.nothing(1e-4, [failed], [])
     assert sentences.nothing(1e-4, [], ["no method fits", "other"]).endswith(f"(no method fits){ending}")
-    assert sentences.none_at(1e-4, 0.1, [trial(blind="it is blind")]) == (
+    tried = [trial(blind="it is blind"), trial(cs.Implicit(1), why="the last")]  # the first speaks
+    assert sentences.none_at(1e-4, 0.1, tried) == (
         "no method was found for rtol = 0.0001 with step 0.1 (Jacobi(2): it is blind); give no step, or method and step"
     )
     assert sentences.everything([far, far, failed], ["complaint"]) == (

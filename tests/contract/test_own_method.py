@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cosolve as cs
-from cosolve.operations import coupling_from_outputs, ending_in, extrapolated, rollback, sweep
+from cosolve.operations import coupling_from_outputs, ending_in, extrapolated, predicted, rollback, sweep
 
 
 def twice(m, o):
@@ -69,6 +69,39 @@ def test_error_controlled_steps_agree_too():
     assert np.array_equal(readable["two.x"], native["two.x"])
     assert readable.stats.calls == native.stats.calls
     assert readable.stats.iterations == native.stats.iterations
+
+
+def asking(m, o):
+    """The same, which asks for predictions of other degrees in between, also of more than the past allows."""
+    predicted(m, o.degree + 1)
+    sweep(m, ending_in(m, predicted(m, o.degree)))
+    extrapolated(m, 0)
+    z = coupling_from_outputs(m)
+    rollback(m)
+    sweep(m, ending_in(m, z))
+    predicted(m, 0)
+    return coupling_from_outputs(m)
+
+
+@dataclass(frozen=True)
+class Asking(cs.Method):
+    needs = ("rollback",)
+    step_function = asking
+
+
+def test_the_error_estimate_is_the_distance_to_the_first_guess_whatever_else_is_asked_for():
+    step = cs.Adaptive(rtol=1e-3)
+    one, other = (run(method(2), compiled=False, step=step) for method in (Twice, Asking))
+    assert len(one.t) == len(other.t)
+    assert one.t == pytest.approx(other.t, rel=1e-12)
+
+
+@pytest.mark.parametrize("degree", [0, 2])
+def test_more_points_are_not_asked_for_than_there_are(degree):
+    """Machine code would read beyond its memory."""
+    readable, native = run(Asking(degree), compiled=False), run(Asking(degree), compiled=True)
+    assert native.stats.compiled_steps > 90
+    assert np.array_equal(readable["two.x"], native["two.x"])
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])

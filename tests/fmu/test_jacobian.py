@@ -71,6 +71,21 @@ def test_partials_that_change_within_the_step(fmi, degree, H):
     assert relative(J, reference) < 1e-7
 
 
+@pytest.mark.parametrize("constant", ["der(x)", "der(v)", "y", "x"])
+def test_one_row_that_is_declared_constant_says_nothing_of_the_others(constant):
+    model = MODELS["pendulum"]
+    rows = {name: " ".join(f"+{word}" for word in words.split()) if name == constant else words
+            for name, words in (model.outputs | model.derivatives).items()}  # fmt: skip
+    given = replace(
+        model,
+        outputs={name: rows[name] for name in model.outputs},
+        derivatives={name: rows[name] for name in model.derivatives},
+    )
+    part = cs.load_fmu(build("pendulum", given, 2))
+    part.start(0.0)
+    assert not part._step_jacobian.constant
+
+
 def test_frozen_partials_would_not_do():
     """The propagation is needed: the partials at the start alone miss the derivative over the long step."""
     part = cs.load_fmu(fmu("pendulum", 2))

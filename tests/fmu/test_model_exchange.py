@@ -1,11 +1,13 @@
 """Model-exchange FMUs without events: the numbers of a native subsystem with the same integrator."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from examples.two_mass.model import SCHMOLL, force_displacement
-from tests.fmu.build import fmu
+from tests.fmu.build import build, fmu
+from tests.fmu.catalogue import ALL, MODELS
 from tests.fmu.model_exchange_models import event_fmu
 
 import cosolve as cs
@@ -155,6 +157,25 @@ def test_exact_jacobians_bring_the_steps_down(fmi):
     assert exact.stats.calls == native.stats.calls
     assert sum(differenced.stats.calls.values()) > sum(exact.stats.calls.values())
     assert np.abs(exact["one.x"] - differenced["one.x"]).max() < 1e-6
+
+
+@VERSIONS
+@pytest.mark.parametrize("integrator", ["dopri5", "ode1", "ode4", "Radau"])
+def test_outputs_of_a_step_are_those_of_its_end(fmi, integrator):
+    """The solver evaluates the FMU elsewhere last, and one that is not told of steps has not seen their end."""
+    step = {"internal_step": 0.05} if integrator.startswith("ode") else {}
+    silent = {2: {"completedIntegratorStepNotNeeded": "true"}, 3: {"needsCompletedIntegratorStep": "false"}}[fmi]
+    file = build("pendulum_me", replace(MODELS["pendulum_me"], flags={**ALL, **silent}), fmi)
+    part = ModelExchangeFmu(file, integrator=integrator, **step)
+    part.start(0.0)
+    for k in range(2):
+        u = Polynomial(0.1 * k, 0.1, np.array([[0.8], [0.5], [-0.4]]))
+        found = part.advance(0.1 * k, 0.1 * (k + 1), u)
+        assert found.tolist() == part.output(0.1 * (k + 1), u.end).tolist()
+    part.advance(0.2, 0.3, Polynomial(0.2, 0.1, np.array([[0.0], [1.0]])))
+    t, found, due = part.advance_to_event(0.3, 0.4, Polynomial(0.3, 0.1, np.array([[1.0], [-1.0]])))
+    assert (t, due) == (0.4, False)
+    assert found.tolist() == part.output(0.4, np.array([0.0])).tolist()
 
 
 @VERSIONS

@@ -106,7 +106,7 @@ def test_cells_join_points_of_their_own_rank():
 
 
 def test_ranks_touch_their_part_of_a_received_mesh():
-    """Direct access: A has no mesh and writes and reads on that of B, each rank in its own box; both have point 4."""
+    """Direct access: A has no mesh and writes and reads on that of B, each rank in its own box; 4 and 5 are in both."""
     text = """<precice-configuration>
   <data:scalar name="X" /><data:vector name="Y" />
   <mesh name="MB" dimensions="2"><use-data name="X" /><use-data name="Y" /></mesh>
@@ -133,7 +133,7 @@ def test_ranks_touch_their_part_of_a_received_mesh():
         return solver
 
     def provides(p):
-        x = np.arange(6.0)
+        x = np.arange(7.0)
         ids = p.set_mesh_vertices("MB", np.column_stack([x, 0 * x]))
         p.requires_initial_data()
         p.write_data("MB", "X", ids, 10 * x)
@@ -141,10 +141,10 @@ def test_ranks_touch_their_part_of_a_received_mesh():
         p.advance(1.0)
         return p.read_data("MB", "Y", ids, 0.0).tolist()
 
-    got, _ = couple(text, {("A", 0, 2): reads(0.5, 4.5), ("A", 1, 2): reads(3.5, 4.5), "B": provides})
-    assert got["A", 0, 2] == ([1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0])
-    assert got["A", 1, 2] == ([4.0], [40.0])
-    assert got["B"] == [[0, 0], [1, 1], [2, 1], [3, 1], [8, 2], [0, 0]]
+    got, _ = couple(text, {("A", 0, 2): reads(0.5, 5.5), ("A", 1, 2): reads(3.5, 5.5), "B": provides})
+    assert got["A", 0, 2] == ([1.0, 2.0, 3.0, 4.0, 5.0], [10.0, 20.0, 30.0, 40.0, 50.0])
+    assert got["A", 1, 2] == ([4.0, 5.0], [40.0, 50.0])
+    assert got["B"] == [[0, 0], [1, 1], [2, 1], [3, 1], [8, 2], [10, 2], [0, 0]]
 
 
 def test_ranks_that_do_not_agree_are_told():

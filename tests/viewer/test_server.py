@@ -206,6 +206,15 @@ def test_without_a_browser_the_address_is_printed(result, monkeypatch):
     assert told == [f"view    {page.address}", "no browser was found here: open the address above yourself"]
 
 
+@pytest.mark.parametrize("opens", [True, False])
+def test_whether_a_browser_was_opened_is_known(monkeypatch, opens):
+    """A live run waits a moment for a page that is coming, and for no other."""
+    monkeypatch.setattr("webbrowser.open", lambda address: opens)
+    page = serve(ViewerSession(), told=None)
+    page.close()
+    assert page.opened is opens
+
+
 def test_waiting_for_the_page_to_be_closed_takes_no_processor_time(result, monkeypatch):
     """It sleeps in `join`, and looks again now and then, so that Ctrl-C is heard."""
     page, joined = cs.view(result, open_browser=False, told=None), []

@@ -63,7 +63,7 @@ class Block:
         if self.implicit:
             for port in self.row_ports:
                 part = z_rows[self.row_ports.slice(port.name)]
-                unknowns.append(float(part[0]) if port.size is None else part)
+                unknowns.append(float(part[0]) if port.size is None else part.copy())
         if self.levels is None:
             returned = self._guarded("", self.function, *unknowns, *self._arguments(y_read))
         else:
@@ -195,7 +195,7 @@ class Block:
         values, start = [], 0
         for index, scalar in self.of:
             part = y_read[start : start + len(index)]
-            values.append(float(part[0]) if scalar else part)
+            values.append(float(part[0]) if scalar else part.copy())  # the function may write into it
             start += len(index)
         return values
 

@@ -21,7 +21,7 @@ def try_outputs(output: Callable[[float, Vector], Any], ports: Ports, t: float, 
     """What `output(t, u)` gives for inputs some of which are NaN (unknown); all NaN where it cannot cope with that."""
     try:
         with np.errstate(all="ignore"):
-            return np.array(ports.pack(output(t, u)))
+            return np.array(ports.pack(output(t, u.copy())))  # the function may write into it
     except Exception:
         return np.full(ports.length, np.nan)
 

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 import cosolve as cs
+from cosolve.engine.native import laws
+from cosolve.engine.native.chunks import Chunks
+from cosolve.engine.native.control import ControlledChunks
+from cosolve.engine.native.given import GivenChunks
 from cosolve.engine.python.subsystem_caller import SubsystemCaller
 
 
@@ -97,8 +101,6 @@ def test_bars_of_compiled_runs_are_made_by_machine_code(build, method, step, pyt
 
 
 def test_a_shadow_goes_on_in_python_where_machine_code_hands_a_step_back(python_steps, monkeypatch):
-    from cosolve.engine.native.given import GivenChunks
-
     taken = GivenChunks.take
     monkeypatch.setattr(GivenChunks, "take", lambda self, count: taken(self, min(count, 7)) if count % 2 == 0 else None)
     method, step = cs.SemiImplicit(1), 5e-3
@@ -108,3 +110,24 @@ def test_a_shadow_goes_on_in_python_where_machine_code_hands_a_step_back(python_
     )
     for name, bar in slow.bar.items():
         np.testing.assert_allclose(fast.bar[name], bar, rtol=1e-5)
+
+
+@pytest.mark.parametrize("step", [5e-3, cs.Adaptive(rtol=1e-3)], ids=["equal", "controlled"])
+def test_machine_code_of_laws_is_compared_with_python_after_each_stretch(step, monkeypatch):
+    """In the run, in its shadow, and on other grids: what a law has captured may have changed meanwhile."""
+    compared: list[object] = []
+    stretches: set[str] = set()
+    monkeypatch.setattr(laws, "law_differs", lambda *given: compared.append(given))
+    for made, name in ((Chunks, "_advance"), (GivenChunks, "take"), (ControlledChunks, "take")):
+        original = getattr(made, name)
+
+        def take(self, *given, _taken=original, _kind=made.__name__):
+            before = len(compared)
+            chunk = _taken(self, *given)
+            assert chunk is None or len(compared) > before, _kind
+            stretches.update([_kind] if chunk is not None else [])
+            return chunk
+
+        monkeypatch.setattr(made, name, take)
+    cs.simulate(_with_law(), t_end=2.0, method=cs.Jacobi(1), step=step, error_bar=True, compiled=True)
+    assert stretches >= {"GivenChunks", "ControlledChunks" if isinstance(step, cs.Adaptive) else "Chunks"}

@@ -112,6 +112,7 @@ def _weigh(m: ExecutorRecord, known: int, function: int, nodes: int, count: int,
 def extrapolated(m: ExecutorRecord, degree: int) -> Signal:
     """Coefficients of the extrapolated signals; those of degree 0 are the newest values themselves."""
     values, n_z = m.history, m.n_z
+    degree = min(degree, m.highest)
     if degree == 0:
         return values, 1
     n, weights = degree + 1, word_at(m.extrapolation, degree)

@@ -109,6 +109,7 @@ class ExecutorRecord(Record):
     end_weights: int
     means: int  # the history keeps, of the last signal of a step, 1: the mean, 2: the first half of the values, twice
     extrapolation: int  # addresses, by degree
+    highest: int  # degree that the past allows
     interpolation: int
     n_nodes: int  # of an interpolation
     base: int  # of it: what does not depend on the end
@@ -328,7 +329,8 @@ def wire(
     put(executor, known=words(np.searchsorted(np.sort(copied), range(count + 1))))
     put(executor, laws_known=words(np.searchsorted(np.sort(found), range(count + 1))))
     put(executor, n_y=plan.n_y, n_z=n_z, n_nodes=degree + 1, nodes=nodes[1:], weights_known=-1, means=reach)
-    put(executor, extrapolation=words([weights.ctypes.data for weights in extrapolation]), interpolation=ends)
+    put(executor, extrapolation=words([weights.ctypes.data for weights in extrapolation]), highest=depth)
+    put(executor, interpolation=ends)
     put(executor, base=np.zeros((degree + 1) * n_z), scratch=np.zeros((depth + 3) ** 2 + 2 * depth + 8))
     put(executor, arena=arena, arena_limit=arena.ctypes.data + arena.nbytes - 8 * largest, next=arena)
     put(executor, new=new, ends=new, signal=new, asked=new, accepted=new)

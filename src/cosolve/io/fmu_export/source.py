@@ -1,7 +1,7 @@
 """Where an exported model comes from, which files it needs, and how it is built again inside the FMU.
 
 A source is a system file, an SSP, `model.py:function`, or a `System` or `Subsystem` object carried by cloudpickle. The
-FMU holds the files and a recipe, a small dict; `build(recipe, folder)` makes the model from them where it is imported.
+FMU holds the files and a recipe, a small dict; `build` makes the model from them where it is imported.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _pickled(source: System | Subsystem) -> bytes:
 # -- building it again ---------------------------------------------------------------------------------------
 
 
-def build(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, float] | None = None) -> Model:
+def build(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, float]) -> Model:
     """The model behind a recipe whose files lie in `folder`.
 
     The folder of the model's file is the current one meanwhile, so that it finds its data wherever it is imported.
@@ -201,7 +201,7 @@ def build(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, floa
     here = folder.absolute() / recipe["within"]
     moved = {written: folder.absolute() / inside for written, inside in recipe["fmus"].items()}
     with chdir(here), looking_in(here, moved):
-        return _model(recipe, _made(recipe, here, parameters or {}), here)
+        return _model(recipe, _made(recipe, here, parameters), here)
 
 
 def _made(recipe: Mapping[str, Any], folder: Path, parameters: Mapping[str, float]) -> Any:
