@@ -90,7 +90,8 @@ class BinaryFmi1(Binary):
             "Instantiate": self._instantiate,
             "SetupExperiment": self._set_up,
             "EnterInitializationMode": self._initialise,
-            **dict.fromkeys(("ExitInitializationMode", "EnterEventMode", "EnterContinuousTimeMode"), _nothing),
+            **dict.fromkeys(("ExitInitializationMode", "EnterContinuousTimeMode"), _nothing),
+            "EnterEventMode": self._complete,
             "NewDiscreteStates": self._update,
             "CompletedIntegratorStep": self._step_done,
             "GetBooleanStatus": _not_terminated,
@@ -139,6 +140,10 @@ class BinaryFmi1(Binary):
         limited = start.tolerance is not None
         tolerance = start.tolerance if limited else 0.0
         return int(self._call("Initialize", instance, limited, tolerance, ctypes.addressof(info)))
+
+    def _complete(self, instance: int) -> int:
+        """Events come after a completed step, also those that interrupt one; Amesim insists on it."""
+        return int(self._call("CompletedIntegratorStep", instance, ctypes.addressof(ctypes.c_byte())))
 
     def _update(self, instance: int, address: int) -> int:
         start, status = self._starts[instance], 0

@@ -11,7 +11,7 @@
 typedef struct {
     Model m;
     double last_time, stop;
-    int has_stop, slave, updates;
+    int has_stop, slave, in_step; /* in a step of the integrator: since the time was set last */
     fmi1CallbackLogger logger;
     void (*release)(void *);
     char name[64];
@@ -160,23 +160,33 @@ fmi1Status F(GetRealStatus)(fmi1Component c, const fmi1StatusKind k, fmi1Real *v
 
 /* -- model exchange ---------------------------------------------------------------------------------------- */
 
-fmi1Status F(SetTime)(fmi1Component c, fmi1Real t) { ((Instance *)c)->m.t = t; return fmi1OK; }
+fmi1Status F(SetTime)(fmi1Component c, fmi1Real t) {
+    ((Instance *)c)->m.t = t;
+    ((Instance *)c)->in_step = 1;
+    return fmi1OK;
+}
 fmi1Status F(Initialize)(fmi1Component c, fmi1Boolean limited, fmi1Real tolerance, fmi1EventInfo *info) {
     (void)limited; (void)tolerance;
     memset(info, 0, sizeof *info);
     info->iterationConverged = 1;
     ((Instance *)c)->m.mode = STEPPING;
+    ((Instance *)c)->in_step = 0;
     return fmi1OK;
 }
 fmi1Status F(EventUpdate)(fmi1Component c, fmi1Boolean intermediate, fmi1EventInfo *info) {
     Instance *s = c;
     if (intermediate) return say(s, fmi1Error, "intermediate results are not wanted", 0);
+    if (s->in_step) return say(s, fmi1Error, "an event in the middle of a step", 0); /* as Amesim has it */
     memset(info, 0, sizeof *info);
     info->stateValuesChanged = event(&s->m);
     info->iterationConverged = 1;
     return fmi1OK;
 }
-fmi1Status F(CompletedIntegratorStep)(fmi1Component c, fmi1Boolean *update) { (void)c; *update = 0; return fmi1OK; }
+fmi1Status F(CompletedIntegratorStep)(fmi1Component c, fmi1Boolean *update) {
+    ((Instance *)c)->in_step = 0;
+    *update = 0;
+    return fmi1OK;
+}
 fmi1Status F(SetContinuousStates)(fmi1Component c, const fmi1Real x[], size_t n) {
     for (size_t i = 0; i < n; i++) ((Instance *)c)->m.r[state_vr[i]] = x[i];
     return fmi1OK;
