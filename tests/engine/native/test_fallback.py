@@ -31,6 +31,7 @@ def test_methods_that_are_not_compiled(method, words) -> None:
 
 def test_systems_that_are_not_compiled(monkeypatch) -> None:
     monkeypatch.setattr(effort, "LOADING", 1e-3)
+    monkeypatch.setattr(effort, "COMPILING", 0.0)
     plain = cs.Ode(lambda t, x, u: -x + float(str(u[0])), lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["y"])
     tank = cs.Linear([[-1]], [[1]], [[1]], x0=[1], inputs=["u"], outputs=["y"])
     system = cs.System({"a": plain, "b": tank})
@@ -89,6 +90,7 @@ def test_a_law_that_numba_cannot_compile(monkeypatch) -> None:
     readable = run(False)
     monkeypatch.setattr(chunks, "law_code", fails)
     monkeypatch.setattr(effort, "LOADING", 1e-3)
+    monkeypatch.setattr(effort, "COMPILING", 0.0)
     monkeypatch.setattr(effort, "RUNNING", 1e-3)
     with pytest.raises(
         cs.errors.SetupError, match=r"compiled=True: numba cannot compile a law: no implementation of function f$"
@@ -106,6 +108,7 @@ def test_short_runs_do_not_load_the_compiler() -> None:
 
 def test_long_runs_are_compiled_by_themselves(monkeypatch) -> None:
     monkeypatch.setattr(effort, "LOADING", 1e-3)
+    monkeypatch.setattr(effort, "COMPILING", 0.0)
     monkeypatch.setattr(effort, "RUNNING", 1e-3)
     long = cs.simulate(linear_pair(), method=cs.Jacobi(1), step=1e-3, t_end=2.0)
     assert long.stats.compiled_steps == 1999
