@@ -11,7 +11,10 @@ from time import perf_counter
 
 from campaigns import page
 
-NAMES = ("protocol", "hostile", "concurrency", "load", "faults", "disks", "floods", "fuzz", "guided", "soak", "kills")
+NAMES = (
+    *("protocol", "hostile", "concurrency", "load", "faults", "disks", "power", "floods", "fuzz", "guided", "soak"),
+    "kills",
+)
 
 
 def main(arguments: list[str]) -> int:

@@ -96,9 +96,9 @@ def test_other_files_are_refused(tmp_path):
     file = tmp_path / "cases"
     for content, sentence in (
         (b"once upon a time\n", "is no file of a sweep"),
-        (b"\0" * 500, "is no file of a sweep"),
+        (b"\0" * 500 + b"1", "is no file of a sweep"),
         (b"cosolve sweep 2\n", "has format 2, written by another version of cosolve; this one reads format 1"),
-        (b"cosolve sweep 1\n" + b"\x04" + b"\0" * 30, "is damaged at its beginning"),
+        (b"cosolve sweep 1\n" + b"\x04" + b"\0" * 30 + b"a case", "is damaged at its beginning"),
     ):
         file.write_bytes(content)
         with pytest.raises(cs.errors.SetupError, match=sentence):

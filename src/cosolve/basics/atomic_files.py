@@ -1,10 +1,14 @@
-"""Files that appear as a whole or not at all: what was there before stays until the new one is complete."""
+"""Files that appear as a whole or not at all: what was there before stays until the new one is complete.
+
+That holds for a power cut as well. A disk may write the new name of a file before its content, so the content is
+brought to the disk first, and the folder, which holds the name, afterwards.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -16,6 +20,27 @@ def draft_of(path: Path) -> Path:
 def placed(path: Path) -> Path:
     """The file itself where `path` is a link, which stays one."""
     return path.resolve() if path.is_symlink() else path.absolute()
+
+
+def take_place(draft: Path, target: Path) -> None:
+    """Give a complete draft its name, on the disk itself."""
+    file = os.open(draft, os.O_RDWR)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+    os.replace(draft, target)
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk itself, where the system can."""
+    with suppress(OSError):  # Windows does not open folders, and some network drives do not sync them
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 @contextmanager
@@ -41,7 +66,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     draft = draft_of(target)
     try:
         yield draft
-        os.replace(draft, target)
+        take_place(draft, target)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise

@@ -206,8 +206,10 @@ class Journal(StoredColumns):
                 break
             self._note(self.end, rows, norms)
             self.end += length
-        while self._at and not self.ending and not self._whole(len(self._at) - 1):
-            self._drop()
+        if not self.ending:  # after a power cut any block may be missing that was not brought to the disk itself
+            sound = next((block for block in range(len(self._at)) if not self._whole(block)), len(self._at))
+            while len(self._at) > sound:
+                self._drop()
 
     def _note(self, at: int, rows: int, norms: int) -> None:
         self._at.append(at)

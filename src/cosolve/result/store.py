@@ -24,7 +24,7 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.atomic_files import draft_of, placed, replacing
+from cosolve.basics.atomic_files import draft_of, placed, replacing, sync_folder, take_place
 from cosolve.basics.file_lock import claimed_draft
 from cosolve.basics.hdf5 import written_hdf5
 from cosolve.errors import OutputFileError, SetupError, SimulationError
@@ -121,6 +121,7 @@ class Stream:
         self._columns: Columns = journal
         self._failure: SimulationError | None = None
         self._open, self._flushed = True, 0.0  # so that the first rows are flushed at once
+        self._named = False  # whether the name of the file is on the disk itself
 
     @property
     def path(self) -> Path:
@@ -185,7 +186,7 @@ class Stream:
         if found is None:
             draft = draft_of(self._journal.path)
             self._journal.copy(claimed_draft(draft, self._journal.path))
-            os.replace(draft, self._journal.path)
+            take_place(draft, self._journal.path)
         elif not found:
             raise OutputFileError("another file has taken its place")
 
@@ -195,13 +196,18 @@ class Stream:
         with _reporting_failures(self.path):
             self._journal.secure()
             self._settle()
+            if not self._named:
+                sync_folder(self.path.parent)
+                self._named = True
         return self._journal.rows
 
     def _settle(self) -> None:
-        """The draft takes its place."""
+        """The draft takes its place; that of an earlier file once it is on the disk itself."""
         if self._target is None:
             return
         target, self._target = self._target, None
+        if target.exists():
+            self._journal.secure()
         os.replace(self._journal.path, target)
         self._journal.path = target
         if self._settled is not None:
@@ -254,7 +260,7 @@ class Stream:
                 write_result(file, result, self.run, ending_text(stats, error))
             if os.name == "nt":
                 self._journal.close()
-            os.replace(draft, target)
+            take_place(draft, target)
         except BaseException:
             draft.unlink(missing_ok=True)
             raise

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -57,8 +56,6 @@ def write_tree(path: Path, tree: dict[str, Any]) -> None:
     try:
         with replacing(path) as draft, draft.open("wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         raise OutputFileError(f"the state cannot be written to '{path}': {error.strerror or error}") from None
 

@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.atomic_files import sync_folder
 from cosolve.basics.digest import digest
 from cosolve.basics.file_lock import claim
 from cosolve.errors import CosolveError, OutputFileError, SetupError
@@ -53,6 +54,7 @@ class Journal:
             self._file.truncate(0)
             self._file.write(_HEAD)
             self._write(to_bytes(here))
+            sync_folder(self.path.parent)
             return
         there = from_bytes(records[0], str(self.path))
         for what, value in here.items():
@@ -114,7 +116,7 @@ class Journal:
 
 def _records(data: bytes, path: Path) -> tuple[list[bytes], int]:
     """All whole records, and where they end; none where the sweep ended before it had said which one it is."""
-    if _HEAD.startswith(data):
+    if _HEAD.startswith(data) or not any(data):  # zeros: a disk that lost its power before it had written anything
         return [], 0
     head, newline, _ = data[:64].partition(b"\n")
     kind, _, number = head.rpartition(b" ")
@@ -132,13 +134,13 @@ def _records(data: bytes, path: Path) -> tuple[list[bytes], int]:
         record = data[at + _FRAME.size : at + _FRAME.size + length]
         if len(record) < length:
             break
-        if crc32(record) != checksum:
-            if not found:
+        if not length or crc32(record) != checksum:  # a disk that lost its power may have left zeros
+            if not found and any(data[at + _FRAME.size + length :]):
                 raise SetupError(f"sweep: '{path}' is damaged at its beginning; remove it, and run anew")
             break
         found.append(record)
         at += _FRAME.size + length
-    return found, at
+    return (found, at) if found else ([], 0)
 
 
 def _identity(job: Job, variants: Variants) -> dict[str, Any]:
