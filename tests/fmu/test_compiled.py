@@ -133,8 +133,8 @@ def test_a_neighbour_that_turns_stiff_goes_on_in_the_readable_engine(monkeypatch
         system.connect("two.x", "one.f")
         return system
 
-    monkeypatch.setattr(effort, "RUNNING", 1e-3)
-    monkeypatch.setattr(effort, "LOADING", 1e-3)
+    monkeypatch.setattr(effort, "RUNNING", 1e-4)
+    monkeypatch.setattr(effort, "LOADING", 1e-4)
     monkeypatch.setattr(effort, "COMPILING", 0.0)
     run = {"method": cs.Jacobi(1), "step": 1e-3, "t_end": 0.03}
     readable, chosen = cs.simulate(build(), **run, compiled=False), cs.simulate(build(), **run)
