@@ -1,4 +1,4 @@
-"""Co-simulation FMUs (FMI 2.0 and 3.0) as subsystems.
+"""Co-simulation FMUs (FMI 1.0, 2.0 and 3.0) as subsystems.
 
 What an FMU can do decides what it offers here: rollback where it can save its state, Jacobians where it gives
 derivatives and shows its states, serialised states where it can write them. Methods that need more refuse it by name.

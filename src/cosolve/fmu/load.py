@@ -49,7 +49,7 @@ def load_fmu(
     internal_step: float | None = None,
     max_events: int = 1000,
 ) -> CoSimulationFmu | ModelExchangeFmu | Isolated:
-    """Load an FMU as a subsystem, for co-simulation or model exchange (FMI 2.0 and 3.0).
+    """Load an FMU as a subsystem, for co-simulation or model exchange (FMI 1.0, 2.0 and 3.0).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Model-exchange FMUs (FMI 2.0 and 3.0): their equations, integrated by our solvers with event location.
+"""Model-exchange FMUs (FMI 1.0, 2.0 and 3.0): their equations, integrated by our solvers with event location.
 
 Between events the states follow `x' = f(t, x, u)`; a state event (an event indicator changes sign), a time event (a
 time that the FMU announced) or a step event (the FMU asks for it after an internal step) puts the FMU into event mode,
