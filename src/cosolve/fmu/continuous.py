@@ -1,4 +1,4 @@
-"""The model-exchange side of an FMU: `x' = f(t, x, u)`, outputs, event indicators and event mode, for FMI 1.0, 2.0 and 3.0.
+"""The model-exchange side of an FMU of any version: `x' = f(t, x, u)`, outputs, event indicators and event mode.
 
 Guaranteed call order towards the FMU: initialisation mode, event mode until its discrete states rest, continuous-time
 mode; there the point (time, states, inputs) is set before anything is read; event mode again at every event.
