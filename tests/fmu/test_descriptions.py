@@ -257,3 +257,16 @@ def test_an_encoding_hides_no_document_type():
     inside = '<!DOCTYPE a [<!ENTITY e "grown">]><a>&e;</a>'.encode("utf-7").replace(b"<", b"+ADw-")
     with pytest.raises(cs.errors.SetupError, match="document type of its own"):
         parse_xml(b'<?xml version="1.0" encoding="utf-7"?>' + inside)
+
+
+@pytest.mark.parametrize(("encoding", "letter"), [("UTF-8", "é"), ("cp1252", "é"), ("utf-16", "é")])
+def test_prefixes_that_are_declared_nowhere(encoding, letter):
+    """They get a namespace, also in encodings that the parser does not read by itself; other faults stay faults."""
+    text = (
+        f'<?xml version="1.0" encoding="{encoding}"?><!-- x:y --><a xmlns:p="p"><p:b/><q:c d="{letter}" r:e="1"/></a>'
+    )
+    found = list(parse_xml(text.encode(encoding)).iter())
+    assert [element.tag.rpartition("}")[2] for element in found] == ["a", "b", "c"]
+    assert found[2].get("d") == letter
+    with pytest.raises(cs.errors.SetupError, match="mismatched tag"):
+        parse_xml(text.replace("<p:b/>", "<p:b>").encode(encoding))

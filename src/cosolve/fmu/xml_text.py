@@ -24,6 +24,9 @@ _NATIVE = ("utf-8", "utf-16", "iso-8859-1", "us-ascii")  # encodings that the pa
 _BOM = b"\xef\xbb\xbf"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity)|nan", re.IGNORECASE)
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+_PREFIX = re.compile(rb"[<\s/]([A-Za-z_][\w.-]*):[A-Za-z_]")  # of elements and attributes
+_ROOT = re.compile(rb"<[A-Za-z_][\w.:-]*")
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -54,14 +57,29 @@ def parse_xml(data: bytes) -> Element:
         named = re.match(rb"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)", data)
         encoding = named[1].decode("ascii", "replace").lower() if named else "utf-8"
         if encoding in _NATIVE:
-            return ElementTree.fromstring(data)  # noqa: S314  has no document type
+            return _tree(data)
         decoded = data.decode(encoding)
         _refuse_type(decoded.encode("utf-8", "replace"))  # which some encodings hide
-        return ElementTree.fromstring(decoded)  # noqa: S314  the same
+        return _tree(_DECLARATION.sub("", decoded, count=1).encode())
     except SetupError:
         raise
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise SetupError(f"cannot be read as XML: {shown(error)}") from None
+
+
+def _tree(data: bytes) -> Element:
+    """The tree of a text without a document type; prefixes that are declared nowhere get a namespace."""
+    try:
+        return ElementTree.fromstring(data)  # noqa: S314  there is no document type
+    except ElementTree.ParseError as error:
+        if "unbound prefix" not in str(error):
+            raise
+    if data[:2] in _WIDE:
+        data = _DECLARATION.sub("", data.decode("utf-16"), count=1).encode()
+    prefixes = {prefix for prefix in _PREFIX.findall(data) if prefix not in (b"xml", b"xmlns")}
+    missing = sorted(prefix for prefix in prefixes if b"xmlns:" + prefix not in data)
+    declared = b"".join(b' xmlns:%s="%s"' % (prefix, prefix) for prefix in missing)
+    return ElementTree.fromstring(_ROOT.sub(rb"\g<0>" + declared, data, count=1))  # noqa: S314  the same
 
 
 def _refuse_type(text: bytes) -> None:

@@ -131,6 +131,14 @@ def test_the_step_of_another_tool_is_not_used_and_that_is_said(tmp_path, place):
     assert made.options.step == 0.5
 
 
+def test_an_annotation_without_its_namespace_is_read(tmp_path):
+    """The files of the Open Simulation Platform use a prefix that they do not declare."""
+    undeclared = FOREIGN.replace(' xmlns:t="urn:t"', "")
+    with pytest.warns(UserWarning, match=r"x\.ssp: the annotation 'com.example.tool' has stepSize = 0.25.*give step="):
+        made, _ = read(tmp_path, top(FED, A + B, undeclared), UNITS)
+    assert made.options.step == pytest.approx(1e-3)
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------
 
 
