@@ -11,19 +11,3 @@ from cosolve.corrector.newton import Newton
 from cosolve.corrector.newton_krylov import NewtonKrylov
 from cosolve.corrector.relaxation import Relaxation, optimal_factor
 from cosolve.corrector.secant import Secant
-
-__all__ = [
-    "Aitken",
-    "Anderson",
-    "Broyden",
-    "Corrector",
-    "InterfaceProblem",
-    "IqnIls",
-    "IqnImvj",
-    "LineSearch",
-    "Newton",
-    "NewtonKrylov",
-    "Relaxation",
-    "Secant",
-    "optimal_factor",
-]

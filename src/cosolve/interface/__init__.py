@@ -2,5 +2,3 @@
 
 from cosolve.interface.plan import Block, Plan
 from cosolve.interface.system import System
-
-__all__ = ["Block", "Plan", "System"]

@@ -7,21 +7,3 @@ from cosolve.method.explicit import GaussSeidel, Jacobi, LeaderFollower
 from cosolve.method.implicit import Implicit
 from cosolve.method.semi_implicit import SemiImplicit
 from cosolve.method.step import Outcome, Window
-
-__all__ = [
-    "Baumgarte",
-    "ConstraintTreatment",
-    "Declaration",
-    "DynamicStatic",
-    "GaussSeidel",
-    "Implicit",
-    "Jacobi",
-    "LeaderFollower",
-    "Method",
-    "Outcome",
-    "Proposal",
-    "SemiImplicit",
-    "StabilisedIndex2",
-    "WeightedMultipliers",
-    "Window",
-]

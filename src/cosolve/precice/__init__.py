@@ -6,5 +6,3 @@ the folder `opt_in` holds a module called `precice` for solvers that are not to 
 
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.opt_in.precice import Participant, get_version_information
-
-__all__ = ["Configuration", "Participant", "get_version_information", "read_configuration"]

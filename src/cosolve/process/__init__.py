@@ -10,5 +10,3 @@ hang or a leak on the far side cannot take the run along.
 from cosolve.process.isolated import Isolated
 from cosolve.process.ranks import Ranks, on_ranks
 from cosolve.process.remote import Remote
-
-__all__ = ["Isolated", "Ranks", "Remote", "on_ranks"]

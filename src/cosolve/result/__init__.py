@@ -4,17 +4,3 @@ from cosolve.result.error_bar import ErrorBar
 from cosolve.result.notes import Note
 from cosolve.result.recorder import Layout, Memory, Recorder, Row
 from cosolve.result.result import Channel, Result, Stats, find_channel, load_result
-
-__all__ = [
-    "Channel",
-    "ErrorBar",
-    "Layout",
-    "Memory",
-    "Note",
-    "Recorder",
-    "Result",
-    "Row",
-    "Stats",
-    "find_channel",
-    "load_result",
-]

@@ -7,18 +7,3 @@ from cosolve.run.recording import about_run, make_recorder
 from cosolve.run.stepper import Stepper, checked_plan
 from cosolve.state.snapshot import Snapshot
 from cosolve.stepsize.sequence import Windows, make_windows
-
-__all__ = [
-    "Core",
-    "Pace",
-    "Selection",
-    "Snapshot",
-    "Stepper",
-    "Windows",
-    "about_run",
-    "channels",
-    "checked_plan",
-    "make_pace",
-    "make_recorder",
-    "make_windows",
-]

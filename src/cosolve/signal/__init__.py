@@ -11,5 +11,3 @@ SIGNALS: dict[str, type[History]] = {
     "collocation": History,
     "radau": History,
 }
-
-__all__ = ["SIGNALS", "History", "InputSignal", "MeanHistory", "Polynomial", "end_values", "lagrange_weights"]

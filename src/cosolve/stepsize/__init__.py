@@ -2,5 +2,3 @@
 
 from cosolve.stepsize.clock import TickClock, UniformClock, refuse_bad_span, refuse_bad_step
 from cosolve.stepsize.control import Adaptive
-
-__all__ = ["Adaptive", "TickClock", "UniformClock", "refuse_bad_span", "refuse_bad_step"]

@@ -6,11 +6,6 @@ what is refused, `subsystem.py` the subsystem itself; `truss.py` and `beam.py` m
 (2014), 3.1 and 4.5.
 """
 
-from cosolve.structures.beam import Beam
-from cosolve.structures.integrators import StructureIntegrator
-from cosolve.structures.ports import DofPort
-from cosolve.structures.structure import Structure
-from cosolve.structures.subsystem import SecondOrder
-from cosolve.structures.truss import Bar
+from cosolve.stubs import names_in_stub
 
-__all__ = ["Bar", "Beam", "DofPort", "SecondOrder", "Structure", "StructureIntegrator"]
+__getattr__, __dir__, __all__ = names_in_stub(__name__, __file__)

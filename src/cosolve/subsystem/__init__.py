@@ -21,27 +21,3 @@ from cosolve.subsystem.sampled import Sampled
 from cosolve.subsystem.secant_jacobian import SecantJacobian
 from cosolve.subsystem.static import Static
 from cosolve.subsystem.static_residual import StaticResidual
-
-__all__ = [
-    "ApproximateJacobian",
-    "CallbackSubsystem",
-    "Dae",
-    "HybridOde",
-    "InputSignal",
-    "IntegratedInputs",
-    "InterpolatedOutputs",
-    "Linear",
-    "Ode",
-    "OneStep",
-    "Pid",
-    "Port",
-    "Ports",
-    "Sampled",
-    "SecantJacobian",
-    "Static",
-    "StaticResidual",
-    "Subsystem",
-    "capabilities",
-    "has_capability",
-    "relaxed_prediction",
-]

@@ -3,5 +3,3 @@
 from cosolve.sweeps.dataset import FailedRun, failed_runs
 from cosolve.sweeps.picture import plot_map
 from cosolve.sweeps.sweep import sweep
-
-__all__ = ["FailedRun", "failed_runs", "plot_map", "sweep"]

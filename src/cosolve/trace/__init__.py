@@ -4,5 +4,3 @@ A leaf of the package: functions go in, addresses come out (`Module`), or the re
 """
 
 from cosolve.trace.traced import Module, Traced, plain_function, trace
-
-__all__ = ["Module", "Traced", "plain_function", "trace"]

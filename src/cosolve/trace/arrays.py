@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,35 @@ from cosolve.trace.routines import FROM_C, OF_NUMBA, has_loop
 from cosolve.trace.tape import Condition, Number, Tape, is_whole, power
 
 _STAND_INS = (Number, Condition)
+
+
+def _operators(ufunc: Any) -> tuple[Any, Any]:
+    """The operator with an array on the left, and the one with it on the right."""
+
+    def left(self: Array, other: Any) -> Any:
+        return self._with(ufunc, other)
+
+    def right(self: Array, other: Any) -> Any:
+        return self._with(ufunc, other, True)
+
+    return left, right
+
+
+def _unary(ufunc: Any) -> Any:
+    return lambda self: elementwise(self.tape, ufunc, self)
+
+
+def _in_place(operation: Callable[[Any, Any], Any]) -> Any:
+    def made(self: Array, other: Any) -> Array:
+        self[...] = operation(self, other)
+        return self
+
+    return made
+
+
+def _viewing(name: str) -> Any:
+    """A method of numpy's arrays that moves entries about."""
+    return lambda self, *arguments: self._view(getattr(self.data, name)(*arguments))
 
 
 class Array:
@@ -120,41 +150,24 @@ class Array:
             raise self.tape.refused(f"it computes with an array and a {type(other).__name__}")
         return elementwise(self.tape, ufunc, *((other, self) if reverse else (self, other)))
 
-    def __add__(self, other: Any) -> Any:
-        return self._with(np.add, other)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(np.subtract, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(np.subtract, other, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(np.multiply, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._with(np.add, other, True)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._with(np.multiply, other, True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(np.divide, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(np.divide, other, True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._with(np.remainder, other)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._with(np.floor_divide, other)
+    __add__, __radd__ = _operators(np.add)
+    __sub__, __rsub__ = _operators(np.subtract)
+    __mul__, __rmul__ = _operators(np.multiply)
+    __truediv__, __rtruediv__ = _operators(np.divide)
+    __mod__, __floordiv__ = _operators(np.remainder)[0], _operators(np.floor_divide)[0]
+    __rpow__ = _operators(np.power)[1]
+    __lt__, __le__ = _operators(np.less)[0], _operators(np.less_equal)[0]
+    __gt__, __ge__ = _operators(np.greater)[0], _operators(np.greater_equal)[0]
+    __eq__, __ne__ = _operators(np.equal)[0], _operators(np.not_equal)[0]
+    __and__ = __rand__ = _operators(np.bitwise_and)[0]
+    __or__ = __ror__ = _operators(np.bitwise_or)[0]
+    __xor__ = __rxor__ = _operators(np.bitwise_xor)[0]
+    __neg__, __abs__, __invert__ = map(_unary, (np.negative, np.absolute, np.invert))
+    __iadd__, __isub__, __imul__ = map(_in_place, (operator.add, operator.sub, operator.mul))
+    __itruediv__, __ipow__ = map(_in_place, (operator.truediv, operator.pow))
 
     def __pow__(self, other: Any) -> Any:
         return array_power(self.tape, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._with(np.power, other, True)
 
     def __matmul__(self, other: Any) -> Any:
         return product(self.tape, self, other, scalars=False)
@@ -162,69 +175,8 @@ class Array:
     def __rmatmul__(self, other: Any) -> Any:
         return product(self.tape, other, self, scalars=False)
 
-    def __neg__(self) -> Any:
-        return elementwise(self.tape, np.negative, self)
-
     def __pos__(self) -> Any:
         return self.copy()
-
-    def __abs__(self) -> Any:
-        return elementwise(self.tape, np.absolute, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._with(np.less, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._with(np.less_equal, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._with(np.greater, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._with(np.greater_equal, other)
-
-    def __eq__(self, other: object) -> Any:
-        return self._with(np.equal, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._with(np.not_equal, other)
-
-    def __and__(self, other: Any) -> Any:
-        return self._with(np.bitwise_and, other)
-
-    __rand__ = __and__
-
-    def __or__(self, other: Any) -> Any:
-        return self._with(np.bitwise_or, other)
-
-    __ror__ = __or__
-
-    def __xor__(self, other: Any) -> Any:
-        return self._with(np.bitwise_xor, other)
-
-    __rxor__ = __xor__
-
-    def __invert__(self) -> Any:
-        return elementwise(self.tape, np.invert, self)
-
-    def _in_place(self, made: Any) -> Array:
-        self[...] = made
-        return self
-
-    def __iadd__(self, other: Any) -> Array:
-        return self._in_place(self + other)
-
-    def __isub__(self, other: Any) -> Array:
-        return self._in_place(self - other)
-
-    def __imul__(self, other: Any) -> Array:
-        return self._in_place(self * other)
-
-    def __itruediv__(self, other: Any) -> Array:
-        return self._in_place(self / other)
-
-    def __ipow__(self, other: Any) -> Array:
-        return self._in_place(self**other)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__":
@@ -243,29 +195,9 @@ class Array:
 
     # -- methods of arrays ---------------------------------------------------------------------------------------
 
-    def copy(self) -> Array:
-        """Another array with the same entries."""
-        return self._view(self.data.copy())
-
-    def ravel(self) -> Array:
-        """One dimension; a view where that is possible, as in numpy."""
-        return self._view(self.data.ravel())
-
-    def flatten(self) -> Array:
-        """One dimension, copied."""
-        return self._view(self.data.flatten())
-
-    def reshape(self, *shape: Any) -> Array:
-        """Another shape; a view where that is possible, as in numpy."""
-        return self._view(self.data.reshape(*shape))
-
-    def transpose(self, *axes: Any) -> Array:
-        """Another order of the axes."""
-        return self._view(self.data.transpose(*axes))
-
-    def squeeze(self) -> Array:
-        """Without axes of length 1."""
-        return self._view(self.data.squeeze())
+    copy, ravel, flatten, reshape, transpose, squeeze = map(
+        _viewing, ("copy", "ravel", "flatten", "reshape", "transpose", "squeeze")
+    )
 
     def astype(self, dtype: Any, copy: bool = True) -> Array:
         """Doubles stay doubles."""

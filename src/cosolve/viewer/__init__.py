@@ -3,5 +3,3 @@
 from cosolve.viewer.live import Live
 from cosolve.viewer.viewing import view
 from cosolve.viewer.widget import widget
-
-__all__ = ["Live", "view", "widget"]

@@ -2,5 +2,3 @@
 
 from cosolve.engine.native.chunks import Chunks
 from cosolve.engine.native.reasons import uncompiled_note, why_not_compiled
-
-__all__ = ["Chunks", "uncompiled_note", "why_not_compiled"]

@@ -10,5 +10,3 @@ from cosolve.fields.adapters.calculix import CalculiX
 from cosolve.fields.adapters.dolfinx_solid import DolfinxSolid
 from cosolve.fields.adapters.kratos import Kratos
 from cosolve.fields.adapters.openfoam import OpenFoam
-
-__all__ = ["CalculiX", "DolfinxSolid", "Kratos", "OpenFoam"]

@@ -1,5 +1,3 @@
 """A coupled system, or one Python subsystem, as a co-simulation FMU."""
 
 from cosolve.io.fmu_export.export import export_fmu, packed_files
-
-__all__ = ["export_fmu", "packed_files"]

@@ -2,5 +2,3 @@
 
 from cosolve.io.ssp.read import read_ssp
 from cosolve.io.ssp.write import write_ssp
-
-__all__ = ["read_ssp", "write_ssp"]

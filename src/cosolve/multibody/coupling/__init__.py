@@ -4,5 +4,3 @@ from cosolve.multibody.coupling.assembly import assemble
 from cosolve.multibody.coupling.host import JointHost
 from cosolve.multibody.coupling.joint import Joint
 from cosolve.multibody.coupling.residuals import constraint_residuals
-
-__all__ = ["Joint", "JointHost", "assemble", "constraint_residuals"]

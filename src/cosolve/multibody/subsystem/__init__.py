@@ -1,5 +1,3 @@
 """Multibody models as subsystems."""
 
 from cosolve.multibody.subsystem.subsystem import MultibodySubsystem
-
-__all__ = ["MultibodySubsystem"]
