@@ -45,7 +45,6 @@ class InterfaceProblem(Protocol):
         ndarray
             `r(z)`, one entry per coupling variable.
         """
-        ...
 
     def jacobian(self) -> InterfaceMatrix:
         """Compute the interface Jacobian `dr/dz` at the values whose residual was evaluated last.
@@ -55,7 +54,6 @@ class InterfaceProblem(Protocol):
         ndarray or sparse matrix
             Shape (n, n) for n coupling variables.
         """
-        ...
 
 
 class Corrector:

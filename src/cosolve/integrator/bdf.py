@@ -38,15 +38,12 @@ class Problem(Protocol):
 
     def predicted(self, t: float, x: Vector) -> None:
         """An attempt at a step to `t` begins; `x` is its predictor."""
-        ...
 
     def evaluate(self, t: float, x: Vector, rebuild: bool) -> tuple[Vector, Matrix | None]:
         """`f(t, x)` at a corrector iterate, and `df/dx` where it is to be rebuilt."""
-        ...
 
     def rejected(self) -> None:
         """The attempt is given up."""
-        ...
 
 
 class RightHandSide:

@@ -30,7 +30,6 @@ class FieldMapping(Protocol):
 
     def as_law(self, kind: Any = ...) -> Any:
         """The mapping as a law between two vector ports."""
-        ...
 
 
 @dataclass(frozen=True)

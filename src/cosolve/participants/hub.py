@@ -38,28 +38,22 @@ class HubCoupling(Protocol):
     @property
     def names(self) -> list[str]:
         """Who takes part."""
-        ...
 
     @property
     def done(self) -> bool:
         """True when all have come to the end."""
-        ...
 
     def contract(self, name: str, cwd: str) -> bytes:
         """What a participant has to know before it begins."""
-        ...
 
     def deliver(self, name: str, kind: int, content: bytes) -> None:
         """A record has come."""
-        ...
 
     def ended(self, name: str) -> bool:
         """True when a participant has come to the end."""
-        ...
 
     def close(self) -> None:
         """End what is open."""
-        ...
 
 
 class ListeningSocket:

@@ -54,15 +54,12 @@ class RecordCodec(Protocol):
         self, flags: int, t: float, longest: float, times: Sequence[float], rows: Sequence[Vector], first: bool
     ) -> bytes:
         """The record that lets a participant go on; `rows` are all inputs at the `times`."""
-        ...
 
     def outputs(self, content: bytes) -> Vector:
         """All outputs at the end of the window."""
-        ...
 
     def mapped(self, content: bytes) -> bytes:
         """The answer to a mapping on the spot."""
-        ...
 
 
 class ParticipantSubsystem(Subsystem):

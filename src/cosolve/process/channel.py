@@ -30,15 +30,12 @@ class Channel(Protocol):
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
         """Send one message, given in one or several pieces."""
-        ...
 
     def receive(self, timeout: float | None = None) -> memoryview:
         """The next message, valid until the next call; raises `Disconnected` or `TimedOut`."""
-        ...
 
     def close(self) -> None:
         """Let go of this end."""
-        ...
 
 
 class Pipe:

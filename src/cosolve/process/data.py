@@ -39,11 +39,9 @@ class Objects(Protocol):
 
     def taken_apart(self, value: Any) -> tuple[str, Any] | None:
         """Name of the class and what the object consists of; None for a class that does not travel."""
-        ...
 
     def put_together(self, name: str, content: Any) -> Any:
         """The object; raises for a name that is not known and for content that does not fit."""
-        ...
 
 
 def pack(value: Any, objects: Objects | None = None) -> bytes:

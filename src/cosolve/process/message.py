@@ -45,19 +45,15 @@ class Format(Protocol):
 
     def pack(self, value: Any) -> bytes:
         """Any content; a sentence where it cannot travel."""
-        ...
 
     def unpack(self, data: bytes | memoryview) -> Any:
         """The content, or `Malformed`."""
-        ...
 
     def pack_error(self, error: Exception) -> bytes:
         """What was raised."""
-        ...
 
     def unpack_error(self, data: bytes | memoryview) -> Exception:
         """Something to raise here, or `Malformed`."""
-        ...
 
 
 class Request(NamedTuple):

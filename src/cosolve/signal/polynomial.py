@@ -36,31 +36,25 @@ class InputSignal(Protocol):
     @property
     def t0(self) -> float:
         """Start of the step in seconds."""
-        ...
 
     @property
     def H(self) -> float:
         """Exact nominal length of the step in seconds; `t1 - t0` may differ from it by rounding."""
-        ...
 
     @property
     def coefficients(self) -> Matrix:
         """Coefficients of the powers of `s`, shape (degree + 1, number of inputs)."""
-        ...
 
     @property
     def degree(self) -> int:
         """Highest power of `s`."""
-        ...
 
     @property
     def end(self) -> Vector:
         """Values at the end of the step, free of rounding in the time."""
-        ...
 
     def __call__(self, t: float) -> Vector:
         """Values of all inputs at time `t`, flat, in port order."""
-        ...
 
 
 @lru_cache(maxsize=4096)

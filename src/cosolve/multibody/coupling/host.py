@@ -26,15 +26,12 @@ class JointHost(Protocol):
 
     def attachments(self) -> Sequence[str]:
         """Names of all markers."""
-        ...
 
     def attach(self, marker: str) -> Attachment:
         """Body, point, axes and initial motion behind a marker."""
-        ...
 
     def as_subsystem(self, ends: Sequence[End], **options: Any) -> Subsystem:
         """The subsystem with inputs and outputs for these joint ends."""
-        ...
 
 
 class NativeHost:
