@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cosolve.integrator.tableaus import FIXED
+from cosolve.integrator.kernels import FIXED
 from cosolve.jax.integrators import adaptive, explicit, radau
 
 jax.config.update("jax_enable_x64", True)

@@ -7,5 +7,5 @@ from .process.isolated import Isolated as Isolated
 from .process.ranks import Ranks as Ranks, on_ranks as on_ranks
 from .process.remote import Remote as Remote
 from .process.static_program import StaticProgram as StaticProgram
-from .process.subsystem_costs import subsystem_costs as subsystem_costs
+from .process.system_files import subsystem_costs as subsystem_costs
 from .process.system_files import load_on_ranks as load_on_ranks

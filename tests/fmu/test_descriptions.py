@@ -5,7 +5,7 @@ import pytest
 import cosolve as cs
 from cosolve.fmu.description import read_description
 from cosolve.fmu.xml_text import parse_xml
-from cosolve.io.ssp.affine import conversion
+from cosolve.io.ssp.flatten import conversion
 from cosolve.subsystem.units import Unit
 
 HEAD_2 = '<fmiModelDescription fmiVersion="2.0" modelName="m" guid="g" numberOfEventIndicators="0">'

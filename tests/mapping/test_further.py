@@ -5,7 +5,7 @@ import pytest
 
 import cosolve.mapping as cm
 from cosolve.errors import SetupError
-from cosolve.mapping.nearest_gradient import point_shares
+from cosolve.mapping.nearest import point_shares
 from cosolve.mapping.projection import in_tetrahedra, linear_in_tetrahedra, tetrahedron_shares
 
 RNG = np.random.default_rng(7)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import cosolve as cs
 from cosolve.cli import app
 from cosolve.drawing.wording import number
-from cosolve.viewer.field_extract import extract
+from cosolve.viewer.embedded import extract
 
 
 @pytest.fixture(scope="module")

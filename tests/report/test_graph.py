@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 import cosolve as cs
-from cosolve.interface.graph import graph
+from cosolve.interface.representation import graph
 
 
 def mass(inputs=("f",)):

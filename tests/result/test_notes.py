@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 import cosolve as cs
 from cosolve.cli import app
 from cosolve.report import write_report
-from cosolve.result.notes import worst_level
-from cosolve.result.verdict import verdict
+from cosolve.result.notes import verdict, worst_level
 from cosolve.viewer.result_view import ResultView
 
 MODEL = """

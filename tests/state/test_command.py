@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cosolve import load_result, resume
 from cosolve.cli import app
 from cosolve.errors import SetupError
-from cosolve.io.file_trust import is_sealed, seal
+from cosolve.io.source import is_sealed, seal
 from cosolve.state.codec import from_bytes, to_bytes
 
 MODEL = """

@@ -14,7 +14,7 @@ from tests.choice import quick
 
 import cosolve as cs
 from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS
-from cosolve.jax.stiff import kvaerno
+from cosolve.jax.integrators import kvaerno
 from cosolve.signal import Polynomial
 
 jax = pytest.importorskip("jax")

@@ -30,7 +30,7 @@ from cosolve.interface import Plan
 from cosolve.method import Method, Outcome, Window
 from cosolve.method.base import Declaration
 from cosolve.method.constraint import treatment_for, variants
-from cosolve.method.order import in_order
+from cosolve.method.explicit import in_order
 from cosolve.method.semi_implicit import SemiImplicit
 from cosolve.run.core import Core
 from cosolve.run.startup import Startup

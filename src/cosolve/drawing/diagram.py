@@ -1,7 +1,7 @@
 """The coupling diagram: subsystems as boxes, connections as arrows, laws and equations as pills on their lines.
 
-Drawn from the plain-data graph of `cosolve.interface.graph`, so also from a loaded result. Large or dense systems are
-shown as an adjacency picture instead.
+Drawn from the plain-data graph of `cosolve.interface.representation`, so also from a loaded result. Large or dense
+systems are shown as an adjacency picture instead.
 """
 
 from __future__ import annotations

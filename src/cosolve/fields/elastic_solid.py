@@ -20,7 +20,7 @@ from cosolve.basics.packages import optional
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.fields.moving_solid import MovingSolid
-from cosolve.fields.quadratic_trace import quadratic_trace
+from cosolve.fields.quadratic_triangle import quadratic_trace
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
 

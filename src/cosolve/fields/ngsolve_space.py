@@ -19,8 +19,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.packages import optional
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
-from cosolve.fields.quadratic_trace import quadratic_trace
-from cosolve.fields.quadratic_triangle import Index, jacobians
+from cosolve.fields.quadratic_triangle import Index, jacobians, quadratic_trace
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
 

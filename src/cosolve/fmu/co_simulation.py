@@ -39,9 +39,9 @@ from cosolve.fmu.instance import Instance
 from cosolve.fmu.options import (
     remedy,
 )
+from cosolve.fmu.partials import StepJacobian
 from cosolve.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.fmu.state import SavedState
-from cosolve.fmu.step_jacobian import StepJacobian
 from cosolve.fmu.values import Rounding
 from cosolve.signal.polynomial import InputSignal, Polynomial
 

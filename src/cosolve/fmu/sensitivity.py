@@ -15,7 +15,7 @@ from cosolve.errors import SubsystemError
 from cosolve.fmu.continuous import Continuous
 from cosolve.fmu.partials import Derivatives
 from cosolve.integrator.inner_steps import Inside
-from cosolve.integrator.tableaus import Tableau
+from cosolve.integrator.kernels import Tableau
 from cosolve.signal.polynomial import InputSignal, horner
 
 

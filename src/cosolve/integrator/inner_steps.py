@@ -15,10 +15,10 @@ from cosolve.basics.arrays import Vector
 from cosolve.basics.checks import is_positive, positive
 from cosolve.errors import NonFiniteError, SetupError
 from cosolve.integrator import kernels
+from cosolve.integrator.kernels import DOPRI5, FIXED, Tableau
 from cosolve.integrator.libraries import SCIPY_METHODS
 from cosolve.integrator.runge_kutta import DormandPrince, FixedStep, Rhs
 from cosolve.integrator.step_control import equal_steps
-from cosolve.integrator.tableaus import DOPRI5, FIXED, Tableau
 from cosolve.signal.polynomial import InputSignal
 
 MAX_STEPS = 10_000  # internal steps between events, before a solver gives up

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cosolve.basics.arrays import Vector
-from cosolve.integrator.kernels import _LONGER
-from cosolve.integrator.tableaus import DOPRI5, Tableau
+from cosolve.integrator.kernels import _LONGER, DOPRI5, Tableau
 from cosolve.trace.arrays import pairwise
 from cosolve.trace.code import double
 

@@ -10,8 +10,8 @@ import numpy as np
 from cosolve.basics.arrays import Vector
 from cosolve.errors import NonFiniteError
 from cosolve.integrator import kernels
+from cosolve.integrator.kernels import DOPRI5, FIXED
 from cosolve.integrator.step_control import equal_steps
-from cosolve.integrator.tableaus import DOPRI5, FIXED
 from cosolve.signal.polynomial import InputSignal
 
 Rhs = Callable[[float, Vector, Vector], Any]

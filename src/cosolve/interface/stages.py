@@ -1,6 +1,6 @@
 """The plan of a step with two collocation points: every quantity twice, at the end of the step and at the inner point.
 
-Collocation (`signal/collocation.py`) asks for the coupling equations at two points at once. That is a coupling of
+Collocation (`signal/history.py`) asks for the coupling equations at two points at once. That is a coupling of
 degree 0 between subsystems that take both values, `(u_1, u_c)`, draw the line through them, and give the outputs at
 both points. So the methods and engines need to know nothing of it.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from cosolve.basics.arrays import Index, Matrix, Vector
 from cosolve.errors import EndOfSimulation
 from cosolve.interface.plan import Plan
-from cosolve.signal.collocation import parts, shapes
+from cosolve.signal.history import parts, shapes
 from cosolve.signal.polynomial import InputSignal, Polynomial
 from cosolve.subsystem.base import Subsystem, has_capability
 from cosolve.subsystem.port import Port, Ports

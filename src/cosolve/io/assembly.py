@@ -1,4 +1,7 @@
-"""A system from its tables: subsystems, and everything that joins them, each complaint with its place in the file."""
+"""A system from its tables: subsystems, and everything that joins them, each complaint with its place in the file.
+
+Inputs that nothing feeds are named in one sentence.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,43 @@ from cosolve.interface.driven_inputs import Table
 from cosolve.io.schema import EquationsTable, InputTable, LawTable, PartsTable, SystemTable
 from cosolve.io.subsystems import inner_files, subsystem
 from cosolve.io.toml_text import TomlFile, Where
-from cosolve.io.unconnected import hold_unconnected
 from cosolve.subsystem import Subsystem
 
 if TYPE_CHECKING:
     from cosolve.io.fields import Fields
+
+
+def hold_unconnected(system: System) -> dict[str, list[float]]:
+    """Hold every input that nothing feeds, an FMU's at its start value and others at 0; what they are held at.
+
+    >>> import cosolve as cs
+    >>> system = cs.System({"tank": cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[1.0], inputs=["q"], outputs=["h"])})
+    >>> hold_unconnected(system)
+    {'tank.q': [0.0]}
+    """
+    held = {}
+    for address in system.unconnected_inputs():
+        name, port = address.split(".", 1)
+        found = system.port(address, "input", "set")
+        values = _start_value(system.subsystems[name], port)
+        held[address] = values * found.length if len(values) == 1 else values
+        system.set(address, held[address] if found.size else held[address][0])
+    return held
+
+
+def _start_value(subsystem: Subsystem, port: str) -> list[float]:
+    """What the user gave an FMU's input to start with, else what its description says, else 0."""
+    variable = (subsystem.known_variables or {}).get(port)
+    if variable is None:
+        return [0.0]
+    given = subsystem.given_values.get(variable.name)
+    if given is not None:
+        return [float(value) for value in np.ravel(given)]
+    words = [{"true": "1", "false": "0"}.get(word, word) for word in (variable.start or "0").split()]
+    try:
+        return [float(word) for word in words]
+    except ValueError:  # not a number
+        return [0.0]
 
 
 #: Makes the subsystems of a file, given how each is made and the ranks that the file asks for.

@@ -12,8 +12,8 @@ from cosolve.fmu.description import MODEL_EXCHANGE, read_description
 from cosolve.fmu.load import load_fmu
 from cosolve.fmu.options import chosen_kind, found_variable
 from cosolve.interface import System
+from cosolve.io.assembly import hold_unconnected
 from cosolve.io.system_file import Description
-from cosolve.io.unconnected import hold_unconnected
 from cosolve.method import Jacobi
 from cosolve.options import RunOptions
 

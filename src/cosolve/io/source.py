@@ -1,14 +1,21 @@
 """Where a run comes from: the file that describes it, what was said otherwise, and whether that is the same still.
 
 A run that keeps states writes its source into them, so that `cosolve resume run.h5` needs nothing but the result file.
+
+A saved state names a program, which is run without a question only where this user has written the state: it is signed.
+The key is 32 random bytes in a file that only this user can read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
+import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any, NamedTuple
 
 from cosolve.accuracy.auto.choose import tolerance
@@ -16,12 +23,47 @@ from cosolve.basics.wording import shown, suggest
 from cosolve.errors import SetupError
 from cosolve.interface.driven_inputs import Table
 from cosolve.io import named
-from cosolve.io.file_trust import is_sealed, seal
 from cosolve.io.system_file import Description, load_system
 from cosolve.method.named import as_method
 from cosolve.options import RunOptions, known_options
 from cosolve.run.naming import as_observers
 from cosolve.run.pace import Pace
+
+
+def seal(content: Mapping[str, Any]) -> str:
+    """Of plain values; empty where no key can be kept.
+
+    >>> seal({"file": "a.toml"}) == seal({"file": "b.toml"})
+    False
+    """
+    key = _key()
+    text = json.dumps(content, sort_keys=True, default=str).encode()
+    return hmac.new(key, text, "sha256").hexdigest() if key else ""
+
+
+def is_sealed(content: Mapping[str, Any], mark: object) -> bool:
+    """True for the seal of this user."""
+    made = seal(content)
+    return bool(made) and isinstance(mark, str) and hmac.compare_digest(made.encode(), mark.encode())
+
+
+def _key() -> bytes:
+    try:
+        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "cosolve")
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "seal"
+        if not path.exists():
+            draft = folder / f"seal.{os.getpid()}"
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(token_bytes(32))
+            if path.exists():
+                draft.unlink()
+            else:
+                os.replace(draft, path)
+        key = path.read_bytes()
+    except (OSError, RuntimeError):  # no home
+        return b""
+    return key if len(key) == 32 else b""
 
 
 def is_fmu(file: Path) -> bool:

@@ -6,7 +6,14 @@ loops are `while_loop`s, through which forward derivatives pass. Step sizes carr
 
 diffrax's Euler and Dopri5 take 1.1 to 1.8 times as long for a macro step and 2.5 to 6 times as long to compile, its
 Kvaerno5 twice as long for two equations and a tenth for a hundred (`benchmarks/jax_integrators.py`, docs/jacobians.md):
-that one is in `stiff.py`.
+that one is taken for stiff equations with error control.
+
+Stiff equations: Kvaerno's ESDIRK method of order 5(4).
+
+diffrax is used where it was measured to be faster than what stands here, or does what that does not:
+implicit steps of chosen length, one system of `n` equations per stage (`benchmarks/jax_integrators.py`). It is loaded
+when a model asks for it. `diffeqsolve` takes a first step size and does not say the last one, so the mean of the
+accepted ones is handed on to the next macro step.
 """
 
 from __future__ import annotations
@@ -15,9 +22,42 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.integrator.kernels import NOT_FINITE, OK, STUCK, TOO_MANY_STEPS
+from cosolve.basics.packages import optional
+from cosolve.integrator.kernels import DOPRI5, NOT_FINITE, OK, RADAU, STUCK, TOO_MANY_STEPS, Tableau
 from cosolve.integrator.step_control import is_last
-from cosolve.integrator.tableaus import DOPRI5, RADAU, Tableau
+
+_SHORTEST = 1e-13  # of the macro step: what is shorter does not get anywhere
+
+
+def load_diffrax() -> Any:
+    """The module `diffrax`."""
+    return optional("diffrax", "jax", "JaxOde: integrator 'kvaerno5'")
+
+
+def kvaerno(
+    diffrax: Any, jnp: Any, rtol: float, atol: float, max_steps: int, rhs: Any, t0: Any, t1: Any, x: Any, first: Any
+) -> Any:
+    """As the functions of `integrators.py`: (state, next step size, status, time)."""
+    span = t1 - t0
+    found = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda t, x, _: rhs(t, x)),
+        diffrax.Kvaerno5(),
+        t0,
+        t1,
+        jnp.where(first > 0.0, jnp.minimum(first, span), 1e-3 * span),
+        x,
+        stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol, dtmin=_SHORTEST * span, force_dtmin=False),
+        adjoint=diffrax.ForwardMode(),
+        max_steps=max_steps,
+        throw=False,
+    )
+    end = found.ys[-1]
+    finite = jnp.isfinite(rhs(t0, x)).all() & jnp.isfinite(rhs(t1, x)).all()
+    failure = jnp.where(finite, STUCK, NOT_FINITE)
+    failure = jnp.where(found.result == diffrax.RESULTS.max_steps_reached, TOO_MANY_STEPS, failure)
+    status = jnp.where(found.result == diffrax.RESULTS.successful, OK, failure)
+    return end, span / jnp.maximum(found.stats["num_accepted_steps"], 1), status, jnp.where(status == OK, t1, t0)
+
 
 __all__ = ["NOT_FINITE", "OK", "STUCK", "TOO_MANY_STEPS", "adaptive", "explicit", "radau"]
 

@@ -20,9 +20,8 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import initial_state, is_number
 from cosolve.basics.scale import state_tolerance
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
-from cosolve.integrator.tableaus import FIXED
-from cosolve.jax.integrators import NOT_FINITE, OK, STUCK, adaptive, explicit, radau
-from cosolve.jax.stiff import kvaerno, load_diffrax
+from cosolve.integrator.kernels import FIXED
+from cosolve.jax.integrators import NOT_FINITE, OK, STUCK, adaptive, explicit, kvaerno, load_diffrax, radau
 from cosolve.jax.tools import double, flat, flat_outputs, load, traced
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem

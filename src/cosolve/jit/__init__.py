@@ -64,6 +64,7 @@ from cosolve.jit.memory import (
     put_double_at,
     put_word_at,
     row_of,
+    row_products,
     short_loop,
     vector_at,
     vector_field,
@@ -72,4 +73,3 @@ from cosolve.jit.memory import (
     words_at,
 )
 from cosolve.jit.records import record_at
-from cosolve.jit.rows import row_products

@@ -20,8 +20,7 @@ from cosolve.errors import SetupError
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Index, Mesh
 from cosolve.mapping.mesh_checks import check_cells, check_limit, check_pair
-from cosolve.mapping.neighbours import ORIENTATIONS, Normals
-from cosolve.mapping.tree import cell_tree
+from cosolve.mapping.neighbours import ORIENTATIONS, Normals, cell_tree
 
 #: A cell covered this many times is seen by two layers of the source.
 _FOLDED = 1.05

@@ -33,7 +33,7 @@ from cosolve.interface.plan import Plan
 from cosolve.method.constraint import ConstraintTreatment
 from cosolve.signal import SIGNALS, History
 from cosolve.signal.bdf import GROWTH, HIGHEST
-from cosolve.signal.collocation import POINTS
+from cosolve.signal.history import POINTS
 from cosolve.subsystem.base import CAPABILITIES, has_capability
 
 #: A macro step in operations: `step_function(m, o)` with the executor and the method.
@@ -46,7 +46,7 @@ JacobianSource = Literal["auto", "difference"]
 Local = Literal["converged", "one_step", "output_equation"]
 
 #: How coupling variables are drawn over a macro step: through their values at macro points, or by backward differences
-#: (`signal/bdf.py`) or by collocation at two points (`signal/collocation.py`), which damp stiff couplings.
+#: (`signal/bdf.py`) or by collocation at two points (`signal/history.py`), which damp stiff couplings.
 SignalName = Literal["lagrange", "bdf", "collocation", "radau"]
 
 #: Whether the entries of a vector port are measured one by one or together, see `Implicit`.

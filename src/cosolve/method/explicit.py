@@ -3,6 +3,8 @@
 No macro step is repeated, so any subsystem can take part. Outputs are by default those a subsystem computed with the
 inputs it actually used ("as_used"; docs/theory.md, "Explicit methods"); `outputs="exchanged"` re-evaluates them after
 the exchange, which gains one local order where outputs have direct feed-through.
+
+The order of serial sweeps is given as names of subsystems; methods take their indices.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from typing import Any, ClassVar, Literal
 
 from cosolve.basics.checks import choice
 from cosolve.basics.wording import listed
+from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Declaration, Method, Proposal, StepFunction
-from cosolve.method.order import checked_order, unknown_in_order
 from cosolve.operations import (
     advance,
     coupling_from_outputs,
@@ -28,6 +30,29 @@ from cosolve.operations import (
     sweep,
 )
 from cosolve.subsystem.base import has_capability
+
+
+def in_order(plan: Plan, names: Sequence[str]) -> list[int]:
+    """Indices of the named subsystems, then of all others in the order of the system."""
+    place = {name: i for i, name in enumerate(plan.names)}
+    return [place[name] for name in dict.fromkeys((*names, *place))]
+
+
+def checked_order(method: str, order: Sequence[str]) -> tuple[str, ...]:
+    """`order` as a tuple of distinct names."""
+    if isinstance(order, str):
+        raise SetupError(f"{method}: order is a list of subsystem names; write order=[{order!r}]")
+    if len(set(order)) != len(order):
+        raise SetupError(f"{method}: order {list(order)} names a subsystem twice")
+    return tuple(order)
+
+
+def unknown_in_order(method: str, order: Sequence[str], plan: Plan) -> list[str]:
+    """A sentence for every name in `order` that is no subsystem."""
+    known = set(plan.names)
+    unknown = [name for name in order if name not in known]
+    return [f"{method}: order names {name!r}, but the subsystems are {listed(plan.names)}" for name in unknown]
+
 
 # -- the macro steps -------------------------------------------------------------------------------------------------
 

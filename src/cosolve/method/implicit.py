@@ -12,8 +12,7 @@ from cosolve.errors import SetupError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Declaration, JacobianSource, Local, Method, Norm, Proposal, SignalName
 from cosolve.method.constraint import ConstraintTreatment, refuse_no_treatment
-from cosolve.method.explicit import serial_sweep
-from cosolve.method.order import checked_order, unknown_in_order
+from cosolve.method.explicit import checked_order, serial_sweep, unknown_in_order
 from cosolve.method.semi_implicit import refuse_bad_differencing
 from cosolve.operations import (
     accept,

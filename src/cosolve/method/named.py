@@ -21,7 +21,7 @@ from cosolve.corrector import Corrector
 from cosolve.errors import CosolveError, SetupError
 from cosolve.method import ConstraintTreatment, Method
 from cosolve.method.base import Purpose
-from cosolve.signal.collocation import POINTS
+from cosolve.signal.history import POINTS
 
 #: What stands for an object in a file: its name, or a table with its name and options.
 Named: TypeAlias = str | Mapping[str, Any]

@@ -12,7 +12,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
 from cosolve.mapping import FieldMapping, Mesh
 from cosolve.mapping.global_radial import LARGEST, global_radial_basis
-from cosolve.mapping.nearest_gradient import NearestGradient, ScaledToIntegral, point_shares
+from cosolve.mapping.nearest import NearestGradient, ScaledToIntegral, point_shares
 from cosolve.mapping.partition import partition_of_unity
 from cosolve.mapping.projection import linear_in_tetrahedra, nearest_projection, tetrahedron_shares
 from cosolve.precice.config import Configuration, MappingTag

@@ -11,10 +11,9 @@ from cosolve.basics.processes import how_it_ended
 from cosolve.basics.signals import signals_raise
 from cosolve.basics.wording import suggest
 from cosolve.errors import CosolveError, SetupError
-from cosolve.participants.common_log import CommonLog
 from cosolve.participants.gateway import Gateway, gateway
 from cosolve.participants.hub import Hub, HubCoupling, ListeningSocket
-from cosolve.participants.programs import Programs
+from cosolve.participants.programs import CommonLog, Programs
 from cosolve.precice.common_result import CommonResult
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.coupling import Coupling

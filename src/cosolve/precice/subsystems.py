@@ -20,10 +20,9 @@ from cosolve.errors import AccuracyWarning, SetupError, warn
 from cosolve.interface.system import System
 from cosolve.participants import client as c
 from cosolve.participants.client import Unpacker
-from cosolve.participants.common_log import CommonLog
 from cosolve.participants.gateway import Gateway, gateway
 from cosolve.participants.hub import Hub, ListeningSocket
-from cosolve.participants.programs import Programs
+from cosolve.participants.programs import CommonLog, Programs
 from cosolve.participants.subsystem import SMOOTH, ParticipantSubsystem
 from cosolve.precice.common_result import port_name
 from cosolve.precice.config import Configuration, read_configuration

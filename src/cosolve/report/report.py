@@ -14,8 +14,8 @@ from cosolve.report import page
 from cosolve.report.plots import Line, plot, wild
 from cosolve.report.series import Panel, coupling_panels, output_panels
 from cosolve.result import Result
+from cosolve.result.notes import verdict
 from cosolve.result.result import NOT_TIMED
-from cosolve.result.verdict import verdict
 
 if TYPE_CHECKING:
     from cosolve.fields.field_series import FieldSeries

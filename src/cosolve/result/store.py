@@ -30,9 +30,8 @@ from cosolve.basics.hdf5 import written_hdf5
 from cosolve.errors import OutputFileError, SetupError, SimulationError
 from cosolve.result.error_bar import ErrorBar
 from cosolve.result.file_about import about_text, channels_of, ending_of, ending_text, meta_of, subsystems_of
-from cosolve.result.file_bars import read_error_bar, write_error_bar
 from cosolve.result.file_columns import FileColumns, open_result, reason
-from cosolve.result.file_writing import write_result
+from cosolve.result.file_writing import read_error_bar, write_error_bar, write_result
 from cosolve.result.journal import Journal
 from cosolve.result.notes import Note
 from cosolve.result.recorder import NORMS, Layout, Memory, Row

@@ -15,7 +15,7 @@ from cosolve.engine.observer import Observer
 from cosolve.errors import SetupError
 from cosolve.interface import System
 from cosolve.interface.channels import Selection
-from cosolve.interface.graph import graph
+from cosolve.interface.representation import graph
 from cosolve.method import Method, Outcome
 from cosolve.result import Memory, Recorder, Result, Row, Stats
 from cosolve.run.core import Core

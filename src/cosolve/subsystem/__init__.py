@@ -5,7 +5,6 @@ packages of their own: `fmu`, `multibody`, `structures`, `jax`, `process`.
 """
 
 from cosolve.signal.polynomial import InputSignal
-from cosolve.subsystem.approximate import ApproximateJacobian
 from cosolve.subsystem.base import Subsystem, capabilities, has_capability
 from cosolve.subsystem.dae import Dae
 from cosolve.subsystem.hybrid_ode import HybridOde
@@ -18,6 +17,6 @@ from cosolve.subsystem.pid import Pid
 from cosolve.subsystem.port import Port, Ports
 from cosolve.subsystem.relaxed_prediction import relaxed_prediction
 from cosolve.subsystem.sampled import Sampled
-from cosolve.subsystem.secant_jacobian import SecantJacobian
+from cosolve.subsystem.secant_jacobian import ApproximateJacobian, SecantJacobian
 from cosolve.subsystem.static import Static
 from cosolve.subsystem.static_residual import StaticResidual

@@ -9,10 +9,10 @@ import numpy as np
 from cosolve.errors import SubsystemError
 from cosolve.integrator import kernels, rosenbrock
 from cosolve.integrator import machine_code as code
+from cosolve.integrator.kernels import DOPRI5
 from cosolve.integrator.rosenbrock import Rosenbrock
 from cosolve.integrator.runge_kutta import DormandPrince, FixedStep
 from cosolve.integrator.step_control import equal_steps
-from cosolve.integrator.tableaus import DOPRI5
 from cosolve.jit import ADVANCE_CALL, NumbaError, carray, doubles_at, njit, raising_address
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Ports

@@ -47,7 +47,7 @@ def _copied(source: int, target: int, count: int) -> None:
 
 @called(ADVANCE_CALL)
 def _advance(w: int, mode: int, t0: float, t1: float, H: float, n: int, u: int, outputs: int) -> int:
-    """As `Stages.advance`: the numbers are formed as in `signal/collocation.py`."""
+    """As `Stages.advance`: the numbers are formed as in `signal/history.py`."""
     m = _memory_at(w)
     width, count, c, line = m.width, m.n_state, m.point, m.line
     for k in range(width):

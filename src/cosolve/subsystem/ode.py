@@ -13,15 +13,14 @@ from cosolve.basics.checks import initial_state, is_positive, positive, refuse_n
 from cosolve.basics.scale import state_tolerance
 from cosolve.basics.wording import shortened
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
+from cosolve.integrator.kernels import FIXED
 from cosolve.integrator.libraries import SCIPY_METHODS, Cvode, SciPy
 from cosolve.integrator.rosenbrock import Rosenbrock
 from cosolve.integrator.runge_kutta import DormandPrince, FixedStep, StiffError
-from cosolve.integrator.tableaus import FIXED
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.parameters import with_parameters
 from cosolve.subsystem.port import PortLike
-from cosolve.subsystem.signatures import refuse_wrong_arguments
+from cosolve.subsystem.signatures import refuse_wrong_arguments, with_parameters
 
 if TYPE_CHECKING:
     from cosolve.subsystem.native import Native

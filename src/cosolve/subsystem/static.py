@@ -11,9 +11,8 @@ from cosolve.basics.arrays import Vector
 from cosolve.errors import SetupError
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
-from cosolve.subsystem.parameters import with_parameters
 from cosolve.subsystem.port import PortLike, Ports
-from cosolve.subsystem.signatures import refuse_wrong_arguments
+from cosolve.subsystem.signatures import refuse_wrong_arguments, with_parameters
 
 
 class Stateless(Subsystem):

@@ -23,12 +23,11 @@ from cosolve.result import Result
 from cosolve.run import Selection
 from cosolve.stepsize import Adaptive, UniformClock, refuse_bad_span, refuse_bad_step
 from cosolve.sweeps.dataset import make_dataset, xarray
-from cosolve.sweeps.grid import Variants, as_list, make_variants, refuse_unfit_function
+from cosolve.sweeps.grid import Variants, Variation, as_list, make_variants, refuse_unfit_function
 from cosolve.sweeps.job import REDUCTIONS, Item, Items, Job, Sink, Store
 from cosolve.sweeps.journal import Journal
 from cosolve.sweeps.pools import cores, run_anywhere, run_here, run_in_processes, run_on_dask, why_not_processes
 from cosolve.sweeps.single_runs import compiled_flags, in_words
-from cosolve.sweeps.variation import Variation
 
 if TYPE_CHECKING:
     import xarray as xr

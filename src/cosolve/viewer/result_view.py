@@ -13,15 +13,14 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import CosolveError, SetupError
 from cosolve.result import Result
+from cosolve.result.notes import verdict
 from cosolve.result.stored import as_stored
-from cosolve.result.verdict import verdict
 from cosolve.viewer.drawing import coupling
 from cosolve.viewer.frames import Window, plain_dict
 from cosolve.viewer.levels import Levels, Slots, scaled
-from cosolve.viewer.residuals import before_correction, degree
 from cosolve.viewer.scene import scene
 from cosolve.viewer.signals import RESIDUAL, STEPS, Signals, factors
-from cosolve.viewer.times import Times, picked
+from cosolve.viewer.times import Times, before_correction, degree, picked
 
 _NARROW = 64  # columns that are reduced together: reading one of them from a file reads them all
 _BLOCK = 1 << 21  # numbers that are read at a time

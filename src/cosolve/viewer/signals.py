@@ -26,7 +26,7 @@ STEPS = {
     "rejected": "rejected attempts",
 }
 
-#: The column of what each step had to correct (`residuals.py`), which is computed from others, and its group.
+#: The column of what each step had to correct (`times.py`), which is computed from others, and its group.
 RESIDUAL = "residuals"
 
 

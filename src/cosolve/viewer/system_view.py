@@ -12,7 +12,7 @@ from cosolve.analysis.black_box import hides_state
 from cosolve.basics.arrays import Vector
 from cosolve.errors import CosolveError
 from cosolve.interface import System
-from cosolve.interface.graph import graph
+from cosolve.interface.representation import graph
 from cosolve.method import Method
 from cosolve.method.named import MethodLike, as_method, proposals
 from cosolve.viewer.drawing import coupling

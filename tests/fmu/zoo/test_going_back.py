@@ -13,7 +13,7 @@ import cosolve as cs
 from cosolve.accuracy import rollback as rollback_of_runs
 from cosolve.cli import app
 from cosolve.fmu.findings import facts
-from cosolve.result.verdict import verdict
+from cosolve.result.notes import verdict
 
 VERSIONS = pytest.mark.parametrize("fmi", [2, 3])
 RUNS = {

@@ -11,7 +11,7 @@ from tests.fmu.build import fmu
 from tests.io.ssp.structure import bound, component, connection, description, real
 
 import cosolve as cs
-from cosolve.io.ssp.affine import Affine
+from cosolve.io.ssp.flatten import Affine
 
 COUNT = 10
 INPUTS = {"left_x": "m", "left_v": "m/s", "right_x": "m", "right_v": "m/s"}

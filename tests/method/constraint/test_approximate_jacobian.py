@@ -56,7 +56,7 @@ def test_response_of_the_masses():
 def test_weights_of_higher_degrees(k):
     """H w_v and H^2 w_y: (1, 1/2), (1/2, 1/6), (5/12, 1/8), (3/8, 19/180)."""
     from cosolve.signal import History
-    from cosolve.subsystem.approximate import perturbation_integrals
+    from cosolve.subsystem.secant_jacobian import perturbation_integrals
 
     history = History(np.zeros(1), depth=k)
     for _ in range(k):

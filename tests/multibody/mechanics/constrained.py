@@ -197,7 +197,7 @@ def _radau_step(
 
     Stage unknowns are `(q, v, h lambda, h mu)`; Newton's matrix is differenced at the end point of the tangent.
     """
-    from cosolve.integrator.tableaus import RADAU
+    from cosolve.integrator.kernels import RADAU
     from cosolve.multibody.equations.radau import settled
 
     A, nodes = RADAU[stages]

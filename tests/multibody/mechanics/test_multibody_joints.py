@@ -5,9 +5,8 @@ import pytest
 from tests.multibody.mechanics.mechanisms import advance
 
 import cosolve as cs
-from cosolve.multibody.equations.entries import derivative
+from cosolve.multibody.equations.entries import derivative, residuals
 from cosolve.multibody.equations.joint_math import rotation_matrix
-from cosolve.multibody.equations.residuals import residuals
 from cosolve.multibody.model.build import dense_jacobian
 from cosolve.multibody.model.joints import JOINTS
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.interface import Plan
 from cosolve.method import Declaration, Method
-from cosolve.method.order import in_order
+from cosolve.method.explicit import in_order
 from cosolve.signal.polynomial import lagrange_weights
 
 #: A value: ("live", generation, row of the bank), ("temp", number, 0), ("one", 0, 0); None is zero in all variants.

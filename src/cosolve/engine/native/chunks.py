@@ -35,7 +35,7 @@ from cosolve.engine.native.wiring import JACOBIANS, NORM_COUNT, NORMS_PER_STEP, 
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface.stages import outputs_at
 from cosolve.method import Declaration
-from cosolve.method.order import in_order
+from cosolve.method.explicit import in_order
 from cosolve.stepsize.sequence import Controlled, GivenSteps, Uniform
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.native import entered

@@ -22,7 +22,7 @@ from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError, SimulationError, SubsystemError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Method
-from cosolve.method.order import in_order
+from cosolve.method.explicit import in_order
 from cosolve.subsystem.base import has_capability
 from cosolve.subsystem.sampled import Sampled
 

@@ -37,7 +37,7 @@ from cosolve.errors import ConvergenceError, SimulationError
 from cosolve.interface.plan import Plan
 from cosolve.method.base import Declaration, Method
 from cosolve.method.constraint import treatment_for, variants, weighted_mean
-from cosolve.method.order import in_order
+from cosolve.method.explicit import in_order
 from cosolve.method.step import MacroStep, Outcome, Window, memory_of, set_memory
 from cosolve.signal import History, end_values
 

@@ -10,7 +10,7 @@ import numpy as np
 from cosolve.basics.arrays import Index, Vector
 from cosolve.interface.plan import Block, Plan
 from cosolve.method.base import Method
-from cosolve.method.order import in_order
+from cosolve.method.explicit import in_order
 
 
 def serial_note(method: Method, plan: Plan) -> str:

@@ -13,7 +13,7 @@ from cosolve.interface.stages import outputs_at, staged
 from cosolve.method.base import Method
 from cosolve.method.step import Outcome, Window
 from cosolve.signal import History
-from cosolve.signal.collocation import StageHistory
+from cosolve.signal.history import StageHistory
 
 
 class StagedExecutor:

@@ -21,11 +21,10 @@ import numpy.typing as npt
 
 from cosolve.basics.checks import as_path, positive
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.fields.adapters.ports import field_ports
-from cosolve.fields.adapters.program import StoredState, WorkingFolder, find_program, run_program
+from cosolve.fields.adapters.program import StoredState, WorkingFolder, field_ports, find_program, run_program
 from cosolve.fields.adapters.sides import SHAPES, outer_sides, quadratic_edges
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
-from cosolve.fields.quadratic_trace import quadratic_trace
+from cosolve.fields.quadratic_triangle import quadratic_trace
 from cosolve.mapping.mapping import FieldMapping
 from cosolve.mapping.mesh import Mesh
 from cosolve.signal.polynomial import InputSignal

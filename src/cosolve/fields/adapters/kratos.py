@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.fields.adapters.ports import field_ports
+from cosolve.fields.adapters.program import field_ports
 from cosolve.fields.adapters.sides import SHAPES, outer_sides
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 from cosolve.signal.polynomial import InputSignal

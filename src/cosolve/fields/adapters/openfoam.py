@@ -25,8 +25,7 @@ from scipy.sparse import csr_array
 
 from cosolve.basics.checks import as_path, flag, positive
 from cosolve.errors import SetupError, SubsystemError
-from cosolve.fields.adapters.ports import field_ports
-from cosolve.fields.adapters.program import StoredState, WorkingFolder, find_program, run_program
+from cosolve.fields.adapters.program import StoredState, WorkingFolder, field_ports, find_program, run_program
 from cosolve.fields.field_subsystem import FieldSnapshot, FieldSubsystem
 from cosolve.mapping.mesh import Mesh
 from cosolve.signal.polynomial import InputSignal

@@ -4,6 +4,8 @@ It is run once per subsystem step, in a process group of its own, and its end is
 killed becomes a sentence with the last lines of its log. Its files are in a working folder that goes when the subsystem
 goes. What it needs to begin again at a macro point is a `StoredState`, a file or folder that stays as long as an object
 holds it, however often the step after it is repeated.
+
+Its ports are vectors over the nodes of a mesh, with magnitudes that tolerances are measured against.
 """
 
 from __future__ import annotations
@@ -21,6 +23,29 @@ from pathlib import Path
 from cosolve.basics.processes import how_it_ended, kill_group, start
 from cosolve.errors import SetupError, SubsystemError
 from cosolve.process.launch import log_tail
+from cosolve.subsystem.port import Port
+
+
+def field_ports(
+    owner: str, inputs: Mapping[str, int], outputs: Mapping[str, int], nominal: Mapping[str, float] | None
+) -> tuple[list[Port], list[Port]]:
+    """Input and output ports of these lengths; `nominal` gives the magnitudes of some of them, the others have 1.
+
+    >>> takes, gives = field_ports("Panel", {"force": 6}, {"displacement": 6}, {"displacement": 1e-3})
+    >>> takes[0].nominal, gives[0].nominal
+    (1.0, 0.001)
+    """
+    sizes = dict(nominal or {})
+    for name in sizes:
+        if name not in inputs and name not in outputs:
+            known = ", ".join([*inputs, *outputs])
+            raise SetupError(f"{owner}: nominal names the port '{name}', but there are {known}")
+
+    def made(lengths: Mapping[str, int]) -> list[Port]:
+        return [Port(name, size, nominal=sizes.get(name, 1.0)) for name, size in lengths.items()]
+
+    return made(inputs), made(outputs)
+
 
 #: One thread each: the threads of several solvers on the same cores mostly wait for each other.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CCX_NPROC_STIFFNESS", "NUMBER_OF_PROCESSORS")

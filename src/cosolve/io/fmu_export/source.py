@@ -22,10 +22,10 @@ from cosolve.errors import SetupError
 from cosolve.fmu.places import looking_in, watching
 from cosolve.interface import System
 from cosolve.io import named
+from cosolve.io.assembly import hold_unconnected
 from cosolve.io.fmu_export.needed import fmu_files, is_file, module_files, pickled_modules, strings_of
 from cosolve.io.system_file import Description, load_system
 from cosolve.io.tables import method_table, step_table
-from cosolve.io.unconnected import hold_unconnected
 from cosolve.method import Jacobi, Method
 from cosolve.method.named import as_method
 from cosolve.run import Stepper

@@ -1,6 +1,8 @@
 """A system structure description as plain objects: what the XML says, checked piece by piece, nothing built yet.
 
 Elements are found by their local names, so the namespaces of SSP 1.0 and 2.0 are both understood.
+
+`Unit` and `Affine` are units and linear transformations: what happens to a value on its way along a connection.
 """
 
 from __future__ import annotations
@@ -12,13 +14,62 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 from xml.etree.ElementTree import Element
 
+import numpy as np
+
+from cosolve.basics.arrays import Matrix
 from cosolve.basics.plain_file import refuse_no_file
 from cosolve.basics.wording import listed, shown
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import unpack
 from cosolve.fmu.units import BASE_UNITS
 from cosolve.fmu.xml_text import as_number, as_whole, read_xml, truth
-from cosolve.io.ssp.affine import Affine, Unit
+from cosolve.subsystem import units
+from cosolve.subsystem.units import Unit
+
+__all__ = ["Affine", "Unit", "conversion"]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """`factor * value + offset`; also a law between two ports.
+
+    >>> Affine(2.0, 1.0)(3.0), Affine(2.0, 1.0)([3.0, 4.0]), Affine(2.0).then(Affine(1.0, 5.0))
+    (7.0, [7.0, 9.0], Affine(factor=2.0, offset=5.0))
+    """
+
+    factor: float = 1.0
+    offset: float = 0.0
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, list):  # several numbers of a parameter
+            return [self(one) for one in value]
+        return self.factor * value + self.offset
+
+    def jacobian(self, value: Any) -> Matrix:
+        """The derivative, for a law."""
+        return self.factor * np.eye(np.size(value))
+
+    def then(self, other: Affine) -> Affine:
+        """First this one, then the other."""
+        return Affine(other.factor * self.factor, other.factor * self.offset + other.offset)
+
+    @property
+    def is_identity(self) -> bool:
+        """True when it changes nothing."""
+        return self.factor == 1.0 and self.offset == 0.0
+
+
+def conversion(source: Unit, target: Unit) -> Affine | None:
+    """From values in `source` to values in `target`; None between different physical kinds.
+
+    >>> conversion(Unit("mm", 1e-3, exponents={"m": 1}), Unit("m", exponents={"m": 1}))
+    Affine(factor=0.001, offset=0.0)
+    >>> conversion(Unit("degC", 1.0, 273.15, {"K": 1}), Unit("K", exponents={"K": 1}))(20.0)
+    293.15
+    """
+    change = units.conversion(source, target)
+    return None if change is None else Affine(*change)
+
 
 TOP = "SystemStructure.ssd"
 ANNOTATION = "org.cosolve.run"

@@ -13,8 +13,7 @@ import numpy as np
 
 from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
-from cosolve.io.ssp.affine import Affine, Unit, conversion
-from cosolve.io.ssp.document import Component, Connection, Connector, SspSystem, Value
+from cosolve.io.ssp.document import Affine, Component, Connection, Connector, SspSystem, Unit, Value, conversion
 
 Node = tuple[str, str]  # path of an element ("" is the whole system) and one of its connectors
 

@@ -14,8 +14,7 @@ from cosolve.errors import SetupError, warn
 from cosolve.fmu.places import found_file, watching
 from cosolve.interface import System
 from cosolve.io import named
-from cosolve.io.ssp.affine import Affine
-from cosolve.io.ssp.document import ANNOTATION, Component, Document, read_document
+from cosolve.io.ssp.document import ANNOTATION, Affine, Component, Document, read_document
 from cosolve.io.ssp.flatten import FlatStructure, Node
 from cosolve.io.system_file import Description
 from cosolve.method import Jacobi, SemiImplicit

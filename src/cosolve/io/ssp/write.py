@@ -16,8 +16,7 @@ from cosolve.accuracy.auto.choose import tolerance
 from cosolve.errors import OutputFileError, SetupError
 from cosolve.interface import System
 from cosolve.io.assembly import Weighted
-from cosolve.io.ssp.affine import Affine
-from cosolve.io.ssp.document import ANNOTATION, TOP
+from cosolve.io.ssp.document import ANNOTATION, TOP, Affine
 from cosolve.io.tables import method_table, step_table
 from cosolve.method.named import MethodLike, as_method
 from cosolve.stepsize import Adaptive

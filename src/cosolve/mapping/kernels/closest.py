@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.jit import compiled
 from cosolve.mapping.mesh import Index
-from cosolve.mapping.tree import LEAF
+from cosolve.mapping.neighbours import LEAF
 
 _ITERATIONS = 30
 

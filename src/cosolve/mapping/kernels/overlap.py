@@ -13,7 +13,7 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.jit import compiled
 from cosolve.mapping.mesh import Index
-from cosolve.mapping.tree import LEAF
+from cosolve.mapping.neighbours import LEAF
 
 #: Cells more than 78 degrees apart do not face each other.
 _FACING = 0.2

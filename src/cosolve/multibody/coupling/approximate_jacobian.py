@@ -16,9 +16,9 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import SetupError
 from cosolve.multibody.equations.coupling_loads import End, coupling_loads
 from cosolve.multibody.equations.joint_math import parameter_rates
-from cosolve.subsystem.approximate import ApproximateJacobian
 from cosolve.subsystem.base import Subsystem
 from cosolve.subsystem.port import Ports
+from cosolve.subsystem.secant_jacobian import ApproximateJacobian
 
 #: Relative increment of the central differences of the loads by copied motions.
 _INCREMENT = 6e-6

@@ -10,7 +10,7 @@ import numpy as np
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import CosolveError, NonFiniteError, SubsystemError
 from cosolve.integrator import kernels
-from cosolve.integrator.tableaus import DOPRI5, FIXED, RADAU
+from cosolve.integrator.kernels import DOPRI5, FIXED, RADAU
 from cosolve.multibody.equations import stepping
 from cosolve.multibody.equations.dynamics import settle, slope, step_parts
 from cosolve.multibody.equations.entries import watch
@@ -20,8 +20,7 @@ from cosolve.multibody.equations.radau import FRESH, MOST, first_guess, newton_m
 from cosolve.multibody.equations.sensitivity import response
 from cosolve.multibody.equations.stepping import adaptive, fixed
 from cosolve.multibody.model.arrays import STATE, Arrays, Index
-from cosolve.multibody.model.build import Built
-from cosolve.multibody.model.consistency import involved
+from cosolve.multibody.model.build import Built, involved
 from cosolve.multibody.subsystem.kernels import outputs, radau
 from cosolve.multibody.subsystem.memory import MOST_STEPS, Memory
 from cosolve.multibody.subsystem.options import Options

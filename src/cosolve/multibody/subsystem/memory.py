@@ -1,19 +1,28 @@
-"""The memory that compiled code works on: the numbers of a model, its state and its last grid, listed in one table."""
+"""The memory that compiled code works on: the numbers of a model, its state and its last grid, listed in one table.
+
+The compiled step of a multibody model: the machine code that `advance` runs, called by address.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
-from cosolve.integrator.tableaus import DOPRI5, FIXED, RADAU
+from cosolve.integrator.kernels import DOPRI5, FIXED, RADAU
 from cosolve.multibody.equations.dynamics import step_parts
 from cosolve.multibody.equations.observe import SEEN
 from cosolve.multibody.equations.table import TAIL, workspace_of
 from cosolve.multibody.model.arrays import STATE, Arrays, Index, empty_extra
+from cosolve.multibody.subsystem.kernels import advance_address, parts_of_step
 from cosolve.multibody.subsystem.options import Options
+from cosolve.subsystem.native import Native
+
+if TYPE_CHECKING:
+    from cosolve.multibody.subsystem.subsystem import MultibodySubsystem
+
 
 #: Internal steps in one macro step, at most.
 MOST_STEPS = 20_000
@@ -83,3 +92,27 @@ def _again(made_of: tuple[Any, ...], state: Vector, grid: Vector) -> Memory:
     memory = Memory(*made_of)
     memory.state[:], memory.grid = state, grid
     return memory
+
+
+def multibody_native(body: MultibodySubsystem) -> Native | str:
+    """The subsystem step of `body`, or why there is none."""
+    if body._outside.needed:
+        return "it calls Python functions (loads, drives or laws of joint ends) at every stage"
+    if body._monitors:
+        return f"its monitors ({', '.join(body._monitors)}) are computed in Python; leave them out"
+    stepping = body._stepping
+    memory = stepping.memory
+    memory.entries[:3] = parts_of_step(body.options.integrator)
+
+    def enter() -> None:
+        memory.x[:], memory.tail[0] = body.x, body._t
+
+    def leave() -> None:
+        body.x, body._t = memory.x.copy(), float(memory.tail[0])
+
+    def explain(status: int) -> None:
+        raise stepping.failed(status)
+
+    found = Native(advance_address(), memory.address, memory.state, any_step=True, keep=(memory,))
+    found.enter, found.leave, found.explain = enter, leave, explain
+    return found

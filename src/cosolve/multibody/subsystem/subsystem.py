@@ -14,8 +14,7 @@ from cosolve.multibody.equations.entries import motion_of
 from cosolve.multibody.equations.links import linked
 from cosolve.multibody.equations.python_callbacks import Outside
 from cosolve.multibody.model.arrays import BETA_SQUARED, STATE, TWO_ALPHA
-from cosolve.multibody.model.build import build
-from cosolve.multibody.model.consistency import consistent_start, violations
+from cosolve.multibody.model.build import build, consistent_start, violations
 from cosolve.multibody.model.model import MultibodyModel
 from cosolve.multibody.model.parts import Marker
 from cosolve.multibody.subsystem.advance import Stepping
@@ -237,7 +236,7 @@ class MultibodySubsystem(Subsystem):
         return vars(self.model)
 
     def native(self, H: float, degree: int) -> Native | str:
-        from cosolve.multibody.subsystem.native import multibody_native
+        from cosolve.multibody.subsystem.memory import multibody_native
 
         return multibody_native(self)
 
