@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -69,26 +69,14 @@ def run(
     if method is None and any(value is not None for value in given.values()):
         word = next(option for option, value in given.items() if value is not None)
         raise SetupError(f"{word} belongs to --method; without one the file says how it runs")
+    hub: dict[str, Any] = {"patience": patience, "logs": logs, "log": log, "tcp": tcp, "listen": listen, "key": key}
     try:
         if method is not None:
-            by_method(file, commands, method, step, t_end, out, patience, logs, tcp, quiet, listen, key, log)
+            by_method(file, commands, method, step, t_end, out, quiet, hub)
             return
         with progress(quiet, "waiting for participants") as bar:
-            coupling = run_configuration(
-                file,
-                commands,
-                patience=patience,
-                logs=logs,
-                tcp=tcp,
-                state=save_state,
-                state_every=state_every,
-                resume=resume,
-                listen=listen,
-                key=key,
-                out=out,
-                log=log,
-                told=None if bar is None else bar.say,
-            )
+            keep: dict[str, Any] = {"state": save_state, "state_every": state_every, "resume": resume, "out": out}
+            coupling = run_configuration(file, commands, **keep, told=None if bar is None else bar.say, **hub)
     except Terminated:
         typer.echo("cosolve: ended by SIGTERM, and so were the participants", err=True)
         raise typer.Exit(143) from None
@@ -108,13 +96,8 @@ def by_method(
     step: float | None,
     t_end: float | None,
     out: Path | None,
-    patience: float,
-    logs: Path | None,
-    tcp: bool,
     quiet: bool,
-    listen: str | None,
-    key: str | None,
-    log: Path | None,
+    hub: dict[str, Any],
 ) -> None:
     """The participants as subsystems of a coupling method."""
     from cosolve.basics.signals import signals_raise
@@ -124,12 +107,7 @@ def by_method(
 
     method = as_method(name)
     repeats = "rollback" in method.needs
-    with (
-        signals_raise(),
-        Participants(
-            file, commands, rollback=repeats, patience=patience, logs=logs, tcp=tcp, listen=listen, key=key, log=log
-        ) as all_,
-    ):
+    with signals_raise(), Participants(file, commands, rollback=repeats, **hub) as all_:
         H, end = step or all_.window, t_end or all_.end
         if not H > 0 or end == float("inf"):
             what, option = ("how long a window is", "--step") if not H > 0 else ("when it ends", "--t-end")

@@ -22,7 +22,7 @@ from cosolve.result.result import Channel, Stats
 from cosolve.version import VERSION
 
 if TYPE_CHECKING:
-    from cosolve.precice.config import Configuration
+    from cosolve.precice.config import Configuration, SchemeTag
     from cosolve.precice.coupling import Coupling, Member, Side
     from cosolve.result.store import Stream
 
@@ -246,11 +246,13 @@ def about(coupling: Coupling) -> dict[str, Any]:
 
 def end_of(configuration: Configuration) -> float:
     """The time at which all schemes of a file have ended; infinite where it does not say."""
-    ends = []
-    for scheme in configuration.schemes:
-        by_windows = np.inf if scheme.max_windows is None or not scheme.window else scheme.max_windows * scheme.window
-        ends.append(min(by_windows, np.inf if scheme.max_time is None else scheme.max_time))
-    return float(max(ends))
+    return max(map(end_of_scheme, configuration.schemes))
+
+
+def end_of_scheme(scheme: SchemeTag) -> float:
+    """When a coupling scheme ends; infinite where the file does not say it."""
+    by_windows = np.inf if scheme.max_windows is None or not scheme.window else scheme.max_windows * scheme.window
+    return float(min(by_windows, np.inf if scheme.max_time is None else scheme.max_time))
 
 
 def words(coupling: Coupling) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from cosolve.basics.processes import how_it_ended
 from cosolve.basics.signals import signals_raise
@@ -20,11 +21,6 @@ from cosolve.precice.coupling import Coupling
 
 #: The folder that makes `import precice` find cosolve's module.
 OPT_IN = Path(__file__).parent / "opt_in"
-
-
-def environment(listener: ListeningSocket) -> dict[str, str]:
-    """What programs need to find the hub and the module `precice`."""
-    return {"COSOLVE_HUB": listener.address, **python_path()}
 
 
 def python_path() -> dict[str, str]:
@@ -46,24 +42,18 @@ def run_configuration(
     path: str | Path,
     commands: Mapping[str, str],
     *,
-    patience: float = 60.0,
-    logs: Path | None = None,
-    tcp: bool = False,
     state: Path | None = None,
     state_every: int = 1,
     resume: Path | None = None,
-    listen: str | None = None,
-    key: str | None = None,
     out: Path | None = None,
-    log: Path | None = None,
     told: Callable[[float, str], None] | None = None,
+    **hub: Any,
 ) -> Coupling:
     """Couple programs as a configuration file says; those without a command are started elsewhere.
 
     `state` is where the state of the coupling is kept after every `state_every` windows, `resume` a state to go on
-    from; participants restore themselves. `listen` ("host:port") is where participants on other machines come in, if
-    they have the `key`. `out` is a result file (.h5) of all participants, `log` one log of what their programs print,
-    and `told(fraction, words)` hears how far they are.
+    from; participants restore themselves. `out` is a result file (.h5) of all participants, and
+    `told(fraction, words)` hears how far they are. `hub` are options of `serve`.
     """
     configuration = read_configuration(path)
     refuse_unknown_programs(commands, configuration)
@@ -74,7 +64,7 @@ def run_configuration(
     note = Path(f"{os.path.abspath(path)}.hub")
     error: str | None = None
     try:
-        serve(coupling, commands, patience=patience, logs=logs, tcp=tcp, note=note, listen=listen, key=key, log=log)
+        serve(coupling, commands, note, **hub)
     except BaseException as failure:
         error = str(failure) or f"ended by {type(failure).__name__}"
         raise
@@ -85,49 +75,76 @@ def run_configuration(
 
 
 def serve(
-    coupling: HubCoupling,
-    commands: Mapping[str, str],
-    *,
-    patience: float,
-    logs: Path | None,
-    tcp: bool,
-    note: Path,
-    listen: str | None = None,
-    key: str | None = None,
-    log: Path | None = None,
+    coupling: HubCoupling, commands: Mapping[str, str], note: Path, *, patience: float = 60.0, **options: Any
 ) -> None:
-    """Start the programs, be their hub, and end with all of them."""
-    listener = ListeningSocket(tcp)
-    programs: Programs | None = None
-    gate: Gateway | None = None
-    common_log: CommonLog | None = None
-    why = ""
+    """Start the programs, be their hub, and end with all of them; `options` are those of `Session`."""
+    session, why = Session(options.pop("tcp", False)), ""
     try:
         with signals_raise():
-            absent = [name for name in coupling.names if name not in commands]
-            gate = gateway(listener, listen, key, os.getcwd(), absent)
-            if set(commands) < set(coupling.names):
-                listener.leave_note(note)
-            common_log = None if log is None else CommonLog(log)
-            programs = Programs(commands, environment(listener), logs, log=common_log, left=listener.left)
-            Hub(coupling, listener, patience=patience, watch=watching(programs, gate)).serve()
+            programs = session.start(coupling.names, commands, note, **options)
+            Hub(coupling, session.listener, patience=patience, watch=session.failure).serve()
             for name, code in programs.wait(3600.0).items():
                 if code != 0:
                     how = f"participant '{name}' {how_it_ended(code)} after the coupling"
                     raise CosolveError(f"{how}{programs.words(name)}")
     except BaseException as error:
         why = str(error) or f"the hub was ended ({type(error).__name__})"
-        if common_log is not None:
-            common_log.say(why)
+        if session.common_log is not None:
+            session.common_log.say(why)
         raise
     finally:
-        listener.close()
-        if gate is not None:
-            gate.close(why)
-        if programs is not None:
-            programs.end()
+        session.close(why)
 
 
-def watching(programs: Programs, gate: Gateway | None) -> Callable[[str | None], str]:
-    """How a program has ended that is gone, here or on another machine."""
-    return lambda name: programs.failure(name) or ("" if gate is None else gate.failure(name))
+class Session:
+    """The socket of a hub, its gateway for other machines, and the programs of participants; they end together."""
+
+    def __init__(self, tcp: bool) -> None:
+        self.listener = ListeningSocket(tcp)
+        self.common_log: CommonLog | None = None
+        self._gate: Gateway | None = None
+        self._programs: Programs | None = None
+
+    def start(
+        self,
+        names: Collection[str],
+        commands: Mapping[str, str],
+        note: Path,
+        *,
+        logs: str | Path | None = None,
+        log: str | Path | None = None,
+        listen: str | None = None,
+        key: str | None = None,
+    ) -> Programs:
+        """Start the programs; participants without a command find the hub by `note`, or come in at `listen`.
+
+        `logs` is a folder for what the programs print, `log` one file for it; participants elsewhere have `key`.
+        """
+        absent = [name for name in names if name not in commands]
+        self._gate = gateway(self.listener, listen, key, os.getcwd(), absent)
+        if absent:
+            self.listener.leave_note(note)
+        self.common_log = None if log is None else CommonLog(Path(log))
+        where = {"COSOLVE_HUB": self.listener.address, **python_path()}
+        folder = None if logs is None else Path(logs)
+        self._programs = Programs(commands, where, folder, log=self.common_log, left=self.listener.left)
+        return self._programs
+
+    def failure(self, name: str | None) -> str:
+        """How a program has ended that is gone, here or on another machine."""
+        return (self._programs and self._programs.failure(name)) or (self._gate and self._gate.failure(name)) or ""
+
+    def end_programs(self, patience: float = 0.0) -> None:
+        """Let the programs finish by themselves for so many seconds, then end them."""
+        if self._programs is not None:
+            if patience:
+                self._programs.wait(patience)
+            self._programs.end()
+            self._programs = None
+
+    def close(self, why: str) -> None:
+        """End all of it; `why` goes to other machines."""
+        self.listener.close()
+        if self._gate is not None:
+            self._gate.close(why)
+        self.end_programs()

@@ -20,16 +20,14 @@ from cosolve.errors import AccuracyWarning, SetupError, warn
 from cosolve.interface.system import System
 from cosolve.participants import client as c
 from cosolve.participants.client import Unpacker
-from cosolve.participants.gateway import Gateway, gateway
-from cosolve.participants.hub import Hub, ListeningSocket
-from cosolve.participants.programs import CommonLog, Programs
+from cosolve.participants.hub import Hub
 from cosolve.participants.subsystem import SMOOTH, ParticipantSubsystem
 from cosolve.precice.common_result import port_name
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.convergence import Key
 from cosolve.precice.coupling import Coupling, Member
 from cosolve.precice.fields import Field
-from cosolve.precice.running import environment, refuse_unknown_programs, watching
+from cosolve.precice.running import Session, refuse_unknown_programs
 
 
 class Participants:
@@ -103,19 +101,12 @@ class Participants:
     ) -> None:
         self.configuration = read_configuration(file)
         refuse_unknown_programs(commands, self.configuration)
-        self._listener = ListeningSocket(tcp)
-        self._gate: Gateway | None = None
-        self._programs: Programs | None = None
-        self._closed = False
+        self._session, self._closed = Session(tcp), False
+        self._hub: Hub | None = None
         self.subsystems: dict[str, ParticipantSubsystem] = {}
         try:
-            absent = [name for name in self.configuration.participants if name not in commands]
-            self._gate = gateway(self._listener, listen, key, os.getcwd(), absent)
-            if set(commands) < set(self.configuration.participants):
-                self._listener.leave_note(Path(f"{os.path.abspath(file)}.hub"))
-            one = None if log is None else CommonLog(Path(log))
-            folder = None if logs is None else Path(logs)
-            self._programs = Programs(commands, environment(self._listener), folder, log=one, left=self._listener.left)
+            names, note = self.configuration.participants, Path(f"{os.path.abspath(file)}.hub")
+            self._session.start(names, commands, note, logs=logs, log=log, listen=listen, key=key)
             self._gather(rollback, patience)
         except BaseException as error:
             self.close(str(error) or type(error).__name__)
@@ -123,10 +114,8 @@ class Participants:
 
     def _gather(self, rollback: bool, patience: float) -> None:
         """Wait until all have connected and told their meshes; then join them."""
-        assert self._programs is not None
-        first_records = FirstRecords(self.configuration)
-        watch = watching(self._programs, self._gate)
-        self._hub = Hub(first_records, self._listener, patience=patience, watch=watch)
+        first_records, watch = FirstRecords(self.configuration), self._session.failure
+        self._hub = Hub(first_records, self._session.listener, patience=patience, watch=watch)
         self._hub.listen(lambda: first_records.done)
         self.subsystems = subsystems_of(first_records, self._hub, watch, rollback)
         self.system = joined(first_records.coupling, self.subsystems)
@@ -139,9 +128,7 @@ class Participants:
     @property
     def end(self) -> float:
         """End of the run in seconds according to the first coupling scheme; infinite if it has none."""
-        scheme = self.configuration.schemes[0]
-        by_windows = np.inf if scheme.max_windows is None else scheme.max_windows * scheme.window
-        return float(min(by_windows, np.inf if scheme.max_time is None else scheme.max_time))
+        return end_of_scheme(self.configuration.schemes[0])
 
     def __enter__(self) -> Participants:
         return self
@@ -162,18 +149,12 @@ class Participants:
         self._closed = True
         for subsystem in self.subsystems.values():
             subsystem.finish(why)
-        hub = getattr(self, "_hub", None)
         try:
-            if self._programs is not None:
-                if not why:
-                    self._programs.wait(60.0)
-                self._programs.end()
+            self._session.end_programs(0.0 if why else 60.0)
         finally:
-            if hub is not None:
-                hub.close()
-            self._listener.close()
-            if self._gate is not None:
-                self._gate.close(why)
+            if self._hub is not None:
+                self._hub.close()
+            self._session.close(why)
 
 
 class FirstRecords:

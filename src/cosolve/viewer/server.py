@@ -77,7 +77,8 @@ def application(session: ViewerSession, token: str, hosts: frozenset[str] | None
             Route("/limits", _limits),
             Route("/{name}", _file),
             WebSocketRoute("/live", _live),
-        ]
+        ],
+        exception_handlers={CosolveError: _problem, OSError: _problem},
     )
     app.state.session = session
     return RequestFilter(app, token, hosts)
@@ -142,10 +143,7 @@ def _file(request: Request) -> Response:
 
 
 def _about(request: Request) -> Response:
-    try:
-        return JSONResponse(request.app.state.session.about())
-    except (CosolveError, OSError) as error:
-        return _problem(error)
+    return JSONResponse(request.app.state.session.about())
 
 
 async def _series(request: Request) -> Response:
@@ -168,36 +166,25 @@ def _window(request: Request) -> Response:
         minus = int(query["minus"]) if "minus" in query else None
     except (KeyError, ValueError):
         return JSONResponse({"problem": "series takes r, ids, t0, t1 and n, all of them numbers"}, 400)
-    try:
-        if "sample" in query:
-            window = session.sample(result, addresses, most)
-        elif minus is None:
-            window = session.window(result, addresses, t0, t1, most)
-        else:
-            window = session.difference(result, minus, addresses[0] if addresses else 0, t0, t1, most)
-    except (CosolveError, OSError) as error:
-        return _problem(error)
+    if "sample" in query:
+        window = session.sample(result, addresses, most)
+    elif minus is None:
+        window = session.window(result, addresses, t0, t1, most)
+    else:
+        window = session.difference(result, minus, addresses[0] if addresses else 0, t0, t1, most)
     return Response(window.frame(), media_type="application/octet-stream")
 
 
 def _map(request: Request) -> Response:
     """A quantity of a sweep over `x` and `y`, at places `at` (JSON) of the other dimensions."""
     query = request.query_params
-    try:
-        found = request.app.state.session.the_sweep.map(
-            query.get("quantity", ""), query.get("x", ""), query.get("y", ""), places(query.get("at", "{}"))
-        )
-    except (CosolveError, OSError) as error:
-        return _problem(error)
-    return JSONResponse(found)
+    words = (query.get(name, "") for name in ("quantity", "x", "y"))
+    return JSONResponse(request.app.state.session.the_sweep.map(*words, places(query.get("at", "{}"))))
 
 
 def _cell(request: Request) -> Response:
     """One run of a sweep."""
-    try:
-        return JSONResponse(request.app.state.session.the_sweep.cell(places(request.query_params.get("at", "{}"))))
-    except (CosolveError, OSError) as error:
-        return _problem(error)
+    return JSONResponse(request.app.state.session.the_sweep.cell(places(request.query_params.get("at", "{}"))))
 
 
 def _mesh(request: Request) -> Response:
@@ -219,14 +206,14 @@ def _of_fields(request: Request, asked: Callable[[FieldView, Any], bytes | dict[
     query = request.query_params
     try:
         found = asked(request.app.state.session.fields(int(query.get("f", 0))), query)
-    except (CosolveError, OSError) as error:
-        return _problem(error)
+    except CosolveError:  # some are ValueErrors
+        raise
     except (KeyError, ValueError):
         return JSONResponse({"problem": "fields are asked for by f, field, step and have, all of them numbers"}, 400)
     return JSONResponse(found) if isinstance(found, dict) else Response(found, media_type="application/octet-stream")
 
 
-def _problem(error: Exception) -> Response:
+def _problem(request: Request, error: Exception) -> Response:
     return JSONResponse({"problem": str(error)}, 422)
 
 

@@ -99,20 +99,6 @@ def equal_steps(
     """Macro steps of equal length with a full history; returns how many were taken."""
     w = executor_at(address)
     w.length = H
-    return _equal_steps(w, o, values, times, undo, Y, Z, R, counts)
-
-
-def _equal_steps(
-    w: ExecutorRecord,
-    o: Any,
-    values: Matrix,
-    times: Vector,
-    undo: bool,
-    Y: Matrix,
-    Z: Matrix,
-    R: Vector,
-    counts: Integers,
-) -> int:
     for s in range(len(Y)):
         if not _begin(w, times[s], times[s + 1], undo):
             return s
@@ -138,12 +124,7 @@ def _estimate(z: int, predicted: int, left: int, nominal: Vector, largest: Vecto
     return float(np.sqrt(total / len(nominal)))
 
 
-def given_steps(*arguments: Any) -> int:
-    """Those of `_given_steps`."""
-    return _given_steps(*arguments)
-
-
-def _given_steps(
+def given_steps(
     address: int,
     o: Any,
     values: Matrix,
@@ -189,12 +170,7 @@ def _given_steps(
     return len(Y)
 
 
-def controlled_steps(*arguments: Any) -> int:
-    """Those of `_controlled_steps`: this is what Python calls, and that makes no arrays."""
-    return _controlled_steps(*arguments)
-
-
-def _controlled_steps(
+def controlled_steps(
     address: int,
     o: Any,
     guess: int,
@@ -283,19 +259,28 @@ def _controlled_steps(
 _made: dict[Any, Any] = {}
 
 
+def _entry(*arguments: Any) -> int:
+    """What Python calls; the loop inside makes no arrays."""
+    return _inside(*arguments)
+
+
+def _inside(*arguments: Any) -> int:
+    """Stands for one of the loops."""
+    raise NotImplementedError
+
+
 def loop(kind: str, bound: Bound) -> Any:
     """`equal_steps`, `given_steps` or `controlled_steps` around the step function of a method, as machine code."""
     key = kind, bound.step
     if key not in _made:
-        inner = _around(globals()[f"_{kind}"], {"step": bound.step}, bound)
-        within = bare(inner)
-        _made[key] = njit(cache=bound.cached)(_around(globals()[kind], {f"_{kind}": within}, bound))
+        within = bare(_around(kind, globals()[kind], {"step": bound.step}, bound))
+        _made[key] = njit(cache=bound.cached)(_around(kind, _entry, {"_inside": within}, bound))
     return _made[key]
 
 
-def _around(template: Any, names: dict[str, Any], bound: Bound) -> Any:
-    made = FunctionType(template.__code__, {**globals(), **names, "__sources__": bound.sources}, template.__name__)
-    made.__qualname__ = f"{template.__name__}_{bound.name}"
+def _around(kind: str, template: Any, names: dict[str, Any], bound: Bound) -> Any:
+    made = FunctionType(template.__code__, {**globals(), **names, "__sources__": bound.sources}, kind)
+    made.__qualname__ = f"{kind}_{bound.name}"
     return made
 
 
