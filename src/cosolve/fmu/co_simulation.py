@@ -36,9 +36,7 @@ from cosolve.fmu.communication_step import CommunicationStep, Discarded
 from cosolve.fmu.description import CO_SIMULATION
 from cosolve.fmu.fmu_subsystem import FmuSubsystem
 from cosolve.fmu.instance import Instance
-from cosolve.fmu.options import (
-    remedy,
-)
+from cosolve.fmu.options import remedy
 from cosolve.fmu.partials import StepJacobian
 from cosolve.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.fmu.state import SavedState

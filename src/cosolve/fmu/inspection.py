@@ -15,14 +15,7 @@ from cosolve.basics.registry import usable
 from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import library, unpack
-from cosolve.fmu.description import (
-    CO_SIMULATION,
-    MODEL_EXCHANGE,
-    Description,
-    Kind,
-    Variable,
-    read_description,
-)
+from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, Description, Kind, Variable, read_description
 from cosolve.fmu.options import clocks_that_stand
 from cosolve.fmu.tables import Printed
 from cosolve.fmu.values import is_numeric

@@ -26,9 +26,7 @@ from cosolve.fmu.continuous import Continuous
 from cosolve.fmu.description import MODEL_EXCHANGE, Variable
 from cosolve.fmu.fmu_subsystem import FmuSubsystem
 from cosolve.fmu.instance import Instance
-from cosolve.fmu.options import (
-    remedy,
-)
+from cosolve.fmu.options import remedy
 from cosolve.fmu.sensitivity import Sensitivity
 from cosolve.fmu.values import Rounding
 from cosolve.integrator.inner_steps import Inside, NativeSteps, SciPySteps, make_steps

@@ -6,15 +6,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    create_model,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from cosolve.options import RunOptions, known_options

@@ -36,17 +36,7 @@ from cosolve.jit.calls import (
     raising_address,
     raising_call,
 )
-from cosolve.jit.decorators import (
-    allocating,
-    bare,
-    called,
-    compiled,
-    entry,
-    inlined,
-    internal,
-    njit,
-    part,
-)
+from cosolve.jit.decorators import allocating, bare, called, compiled, entry, inlined, internal, njit, part
 from cosolve.jit.formulas import chosen, formula, larger, smaller
 from cosolve.jit.memory import (
     SQUARE,

@@ -15,18 +15,7 @@ from pathlib import Path
 from cosolve.errors import CosolveError, SetupError, SubsystemError
 from cosolve.participants import client as c
 from cosolve.participants.client import Packer, ParticipantError, Unpacker
-from cosolve.participants.gateway import (
-    ASK,
-    AT_ONCE,
-    BYTES,
-    CLOSE,
-    HEAD,
-    OPEN,
-    OVER,
-    TOKEN,
-    WORDS,
-    record,
-)
+from cosolve.participants.gateway import ASK, AT_ONCE, BYTES, CLOSE, HEAD, OPEN, OVER, TOKEN, WORDS, record
 from cosolve.participants.hub import ListeningSocket
 from cosolve.participants.programs import Programs
 from cosolve.process.channel import Disconnected, Outbox, TimedOut

@@ -22,7 +22,7 @@ from cosolve.participants import client as c
 from cosolve.participants.client import Unpacker
 from cosolve.participants.hub import Hub
 from cosolve.participants.subsystem import SMOOTH, ParticipantSubsystem
-from cosolve.precice.common_result import port_name
+from cosolve.precice.common_result import end_of_scheme, port_name
 from cosolve.precice.config import Configuration, read_configuration
 from cosolve.precice.convergence import Key
 from cosolve.precice.coupling import Coupling, Member

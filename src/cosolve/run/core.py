@@ -17,14 +17,7 @@ from cosolve.engine.measure import Measure
 from cosolve.engine.python.events import EndedEarly, Watch
 from cosolve.engine.python.executor import StepExecutor, bind
 from cosolve.engine.python.kept_states import alike, note_end, shares_state, suspicious
-from cosolve.engine.python.self_check import (
-    Proof,
-    Repeated,
-    lasting,
-    repeats_last_step,
-    same_outputs,
-    uncounted,
-)
+from cosolve.engine.python.self_check import Proof, Repeated, lasting, repeats_last_step, same_outputs, uncounted
 from cosolve.engine.python.staged import StagedExecutor
 from cosolve.engine.python.subsystem_caller import SubsystemCaller
 from cosolve.errors import (

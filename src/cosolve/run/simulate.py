@@ -29,17 +29,7 @@ from cosolve.interface.channels import channels
 from cosolve.method.named import as_method, is_open
 from cosolve.options import RunOptions, known_options, takes
 from cosolve.result import ErrorBar, Note, Recorder, Result, Stats
-from cosolve.run import (
-    Core,
-    Pace,
-    Selection,
-    Snapshot,
-    about_run,
-    checked_plan,
-    make_pace,
-    make_recorder,
-    make_windows,
-)
+from cosolve.run import Core, Pace, Selection, Snapshot, about_run, checked_plan, make_pace, make_recorder, make_windows
 from cosolve.run.checkpoints import Checkpoints, Progress
 from cosolve.run.diagnoses import DIAGNOSES, FixedWarning, ToleranceCheck, ToleranceDiagnosis
 from cosolve.run.engines import Engines

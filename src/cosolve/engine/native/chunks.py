@@ -23,14 +23,7 @@ from cosolve.engine.chunk import Chunk, RowBuffers
 from cosolve.engine.corrections import LEAST
 from cosolve.engine.native.effort import repays
 from cosolve.engine.native.laws import Law, law_code
-from cosolve.engine.native.reasons import (
-    by_captured,
-    by_run,
-    by_steps_handed_back,
-    carried_out,
-    natives_of,
-    reason,
-)
+from cosolve.engine.native.reasons import by_captured, by_run, by_steps_handed_back, carried_out, natives_of, reason
 from cosolve.engine.native.wiring import JACOBIANS, NORM_COUNT, NORMS_PER_STEP, OWN_SWEEPS, Wiring, wire
 from cosolve.errors import CosolveError, EndOfSimulation, NonFiniteError, SimulationError, SubsystemError
 from cosolve.interface.stages import outputs_at

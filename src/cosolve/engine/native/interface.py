@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from cosolve.basics.lu import RCOND
 from cosolve.engine.measure import GROWTH, TINY
-from cosolve.engine.native.parts import (
-    FAILED,
-    GOOD,
-    begin,
-    finish,
-    law,
-    law_failed,
-    read_arguments,
-    restore,
-    subsystem,
-)
+from cosolve.engine.native.parts import FAILED, GOOD, begin, finish, law, law_failed, read_arguments, restore, subsystem
 from cosolve.engine.native.wiring import ExecutorRecord, SubsystemRecord
 from cosolve.jit import (
     bare,

@@ -18,14 +18,7 @@ from cosolve.engine.native.parts import executor_at, push, record, restore_all, 
 from cosolve.engine.native.parts import largest as largest_of
 from cosolve.engine.native.wiring import NORM_COUNT, OWN_SWEEPS, ExecutorRecord, Integers
 from cosolve.engine.step_functions import Bound
-from cosolve.jit import (
-    bare,
-    double_at,
-    njit,
-    part,
-    put_double_at,
-    put_word_at,
-)
+from cosolve.jit import bare, double_at, njit, part, put_double_at, put_word_at
 from cosolve.stepsize.clock import TICKS, fit_ticks, time_of_tick
 from cosolve.stepsize.control import TINY, is_no_gain, next_length, shorter_length
 from cosolve.stepsize.sequence import LEAST_TICKS
