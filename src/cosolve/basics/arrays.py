@@ -26,6 +26,19 @@ def all_finite(values: Vector) -> bool:
     return isfinite(total) or bool(np.isfinite(values).all())
 
 
+def doubles(given: Any, size: int | None = None) -> npt.NDArray[np.float64]:
+    """What a user gave, as doubles, also one number for `size` of them; a single NaN for what is not that.
+
+    >>> doubles([1, 2]), doubles(0.5, 2), doubles("a")
+    (array([1., 2.]), array([0.5, 0.5]), array([nan]))
+    """
+    try:
+        found = np.array(given, dtype=np.float64)
+        return found if size is None else np.broadcast_to(found.reshape(-1), (size,)).copy()
+    except (TypeError, ValueError):
+        return np.array([np.nan])
+
+
 def real_array(given: Any) -> npt.NDArray[np.float64]:
     """What a user gave, as doubles; a `TypeError` for what is not plainly real numbers, which NumPy would convert.
 

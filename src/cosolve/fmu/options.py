@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import doubles
 from cosolve.basics.checks import is_whole, refuse_one_text
 from cosolve.basics.wording import article, did_you_mean, shown
 from cosolve.errors import SetupError
@@ -111,13 +112,8 @@ def numbers(description: Description, variable: Variable, value: Any) -> Any:
             known = f"; its values are {', '.join(items.values())}" if items else ""
             raise SetupError(f"'{variable.name}' takes numbers, not {value!r}{known}")
         value = found[0]
-    try:
-        flat = np.array(value, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        flat = np.array([np.nan])
-    if flat.size == 1 and variable.length > 1:
-        flat = np.full(variable.length, flat[0])
-    if flat.size != variable.length or not np.isfinite(flat).all():
+    flat = doubles(value, variable.length)
+    if not np.isfinite(flat).all():
         many = "one finite number" if variable.length == 1 else f"{variable.length} finite numbers"
         raise SetupError(f"'{variable.name}' takes {many}, not {value!r}")
     if not variable.is_float and not np.array_equal(flat, np.rint(flat)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,8 @@ from cosolve.errors import SetupError
 from cosolve.interface.changes import Changes
 from cosolve.interface.driven_inputs import Drive, Driven
 from cosolve.interface.plan import Block, Plan
+from cosolve.interface.system import Join, System
 from cosolve.subsystem.port import Port, Ports, split_element
-
-if TYPE_CHECKING:
-    from cosolve.interface.system import Join, System
 
 
 def compile_plan(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cosolve.basics.arrays import doubles
 from cosolve.basics.checks import as_list, is_number
 from cosolve.basics.wording import counted, did_you_mean, shortened
 from cosolve.errors import SetupError
@@ -433,11 +434,7 @@ class System(Addresses):
                     f"{where}: initial value for '{key}', which is not among the unknowns {list(unknowns)}"
                 )
             length = self._length(unknowns[key], where)
-            try:
-                value = np.broadcast_to(np.asarray(given, dtype=np.float64), (length,))
-            except (TypeError, ValueError):
-                value = np.array([np.nan])
-            if not np.isfinite(value).all():
+            if not np.isfinite(doubles(given, length)).all():
                 raise SetupError(f"{where}: initial value of '{key}' must be {length} finite numbers, not {given!r}")
         names = list(of) if where == "constraint" else [*unknowns, *of]
         refuse_wrong_arguments(function, names, f"{where}: the function")
@@ -494,13 +491,8 @@ class System(Addresses):
     def _constant(self, target: str, value: Any, where: str) -> npt.NDArray[np.float64]:
         """A value for all numbers of an input."""
         port = self.port(target, "input", where)
-        try:
-            constant = np.asarray(value, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
-            constant = np.array([np.nan])
-        if constant.size == 1:
-            constant = np.full(port.length, constant[0])
-        if constant.size != port.length or not np.isfinite(constant).all():
+        constant = doubles(value, port.length)
+        if not np.isfinite(constant).all():
             many = "one finite number" if port.length == 1 else f"{port.length} finite numbers"
             raise SetupError(f"{where}: '{target}' takes {many}, not {value!r}")
         return constant

@@ -80,12 +80,7 @@ def barycentric(
     cells, weights, distances = nearest_cells(source, target, normals, workers)
     check_faced("barycentric", source, target, distances, normals)
     check_distances("barycentric", source, target, distances, max_distance, float(source.diameters.max()))
-    columns = source.cells[cells]
-    used = (columns >= 0) & (weights != 0)
-    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
-    matrix = csr_array((weights[used], columns[used], starts), shape=(target.n_points, source.n_points))
-    matrix.sort_indices()
-    return FieldMapping("barycentric", matrix, distance=float(distances.max()))
+    return FieldMapping("barycentric", _rows(source, cells, weights), distance=float(distances.max()))
 
 
 _INSIDE = 1e-10  # barycentric coordinates may be below zero by so much

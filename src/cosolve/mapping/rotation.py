@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Matrix
+from cosolve.basics.arrays import Matrix, doubles
 from cosolve.basics.checks import choice
 from cosolve.errors import SetupError
 
@@ -98,10 +98,7 @@ def rigid_part(points: npt.ArrayLike, rotation: Any, *, centre: npt.ArrayLike = 
 
 
 def _rows(name: str, given: npt.ArrayLike) -> Matrix:
-    try:
-        rows = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        rows = np.zeros(0)
+    rows = doubles(given)
     if rows.ndim != 2 or rows.shape[1] != 3 or not np.isfinite(rows).all():
         raise SetupError(f"elastic_part: {name} must be rows of three finite numbers")
     return rows
@@ -109,10 +106,7 @@ def _rows(name: str, given: npt.ArrayLike) -> Matrix:
 
 def _matrix(rotation: Any) -> Matrix:
     as_matrix = getattr(rotation, "as_matrix", None)
-    try:
-        R = np.asarray(rotation if as_matrix is None else as_matrix(), dtype=np.float64)
-    except (TypeError, ValueError):
-        R = np.zeros(0)
+    R = doubles(rotation if as_matrix is None else as_matrix())
     off = np.abs(R.T @ R - np.eye(3)).max() if R.shape == (3, 3) else np.inf
     if not off < _ORTHOGONAL or np.linalg.det(R) < 0:
         raise SetupError("elastic_part: rotation must be a rotation matrix of three rows, or a scipy Rotation")

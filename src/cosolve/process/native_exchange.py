@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,11 @@ from cosolve.process import exchange as x
 from cosolve.process import message as m
 from cosolve.process import shared_memory
 from cosolve.process.channel import Disconnected, Pipe
+from cosolve.process.isolated import Isolated
 from cosolve.process.launch import LOADING
 from cosolve.process.proxy import SavedState
 from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Ports
-
-if TYPE_CHECKING:
-    from cosolve.process.isolated import Isolated
 
 _LINE = 16  # words; what is written by different sides lies two cache lines apart, since some processors fetch pairs
 _SPINS = 200  # loads of the counter, some 10 us, before yielding the core

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Vector, doubles
 from cosolve.basics.wording import counted, did_you_mean, shortened
 from cosolve.engine.python.instant import Instant, left_open, roundings, solve
 from cosolve.errors import SetupError
@@ -262,10 +262,7 @@ def _no_output(plan: Plan, address: object) -> str:
 
 def _numbers(what: str, value: Any, size: int) -> Vector:
     """So many finite numbers."""
-    try:
-        flat = np.asarray(value, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        flat = np.zeros(0)
+    flat = doubles(value).reshape(-1)
     if len(flat) != size or not np.isfinite(flat).all():
         raise SetupError(f"{what}: expected {counted(size, 'finite number')}, not {shortened(value)}")
     return flat

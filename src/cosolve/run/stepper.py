@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.accuracy.growth import GrowthMonitor
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Vector, doubles
 from cosolve.basics.checks import is_number, whole
 from cosolve.basics.wording import did_you_mean, listed
 from cosolve.errors import EndOfSimulation, SetupError, SimulationError, StabilityWarning, warn
@@ -334,10 +334,7 @@ class Stepper:
             can = f"those that can be set are {listed(constant, quote=False)}" if constant else "there are none to set"
             raise SetupError(f"set: '{target}' is not an input that System.set holds; {can}")
         into = self._entries(target)
-        try:
-            values = np.broadcast_to(np.asarray(value, dtype=np.float64).reshape(-1), (into.stop - into.start,))
-        except (TypeError, ValueError):
-            values = np.array([np.nan])
+        values = doubles(value, into.stop - into.start)
         if not np.isfinite(values).all():
             count = into.stop - into.start
             many = "one finite number" if count == 1 else f"{count} finite numbers"

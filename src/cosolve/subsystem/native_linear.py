@@ -8,7 +8,7 @@ them.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from cosolve.jit import (
     short_loop,
     word_at,
 )
+from cosolve.subsystem.linear import Linear
 from cosolve.subsystem.native import Native
-
-if TYPE_CHECKING:
-    from cosolve.subsystem.linear import Linear
 
 # The words of a subsystem: sizes, 1 with direct feed-through, step length (a double), address of the callback; then,
 # as doubles, the state, room for the next one, the propagator, C and D.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from cosolve.integrator.runge_kutta import DormandPrince, FixedStep
 from cosolve.integrator.step_control import equal_steps
 from cosolve.jit import ADVANCE_CALL, NumbaError, carray, doubles_at, njit, raising_address
 from cosolve.subsystem.native import Native
+from cosolve.subsystem.ode import Ode
 from cosolve.subsystem.port import Ports
 from cosolve.trace import Module, Traced, trace
-
-if TYPE_CHECKING:
-    from cosolve.subsystem.ode import Ode
 
 # memory: ready, h or rtol, atol, steps of the last grid; then state, next step size, grid
 _HEAD = 4

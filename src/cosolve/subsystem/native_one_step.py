@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cosolve.integrator.kernels import is_compiled
 from cosolve.jit import ADVANCE_CALL, RESPONSE, NumbaError, carray, double_at, doubles_at, njit, raising_address
 from cosolve.subsystem.native import Native
-
-if TYPE_CHECKING:
-    from cosolve.subsystem.one_step import OneStep
+from cosolve.subsystem.one_step import OneStep
 
 _COMPILED: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 

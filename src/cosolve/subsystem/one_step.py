@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import Matrix, Vector, doubles
 from cosolve.basics.checks import initial_state, refuse_no_function
 from cosolve.errors import NonFiniteError, SetupError, SubsystemError
 from cosolve.signal.polynomial import InputSignal
@@ -180,10 +180,7 @@ def _at_the_end(weight: Vector) -> float:
 
 def _numbers(name: str, values: Any, n: int) -> Vector:
     """`n` finite numbers."""
-    try:
-        found = np.array(values, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        found = np.zeros(0)
+    found = doubles(values).reshape(-1)
     if len(found) != n or not np.isfinite(found).all():
         raise SetupError(f"OneStep: {name} must be {n} finite number{'s' * (n != 1)}, not {values!r}")
     return found

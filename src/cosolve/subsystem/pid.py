@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import Matrix, Vector, doubles
 from cosolve.basics.checks import is_number
 from cosolve.errors import SetupError
 from cosolve.signal.polynomial import InputSignal
@@ -173,10 +173,7 @@ class Pid(Subsystem):
 
 def _each(name: str, value: Any, n: int) -> Vector:
     """One finite number per input."""
-    try:
-        numbers = np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)).copy()
-    except (TypeError, ValueError):
-        numbers = np.array([np.nan])
+    numbers = doubles(value, n)
     if not np.isfinite(numbers).all():
         raise SetupError(f"Pid: {name} must be a finite number, or {n} of them (one per input), not {value!r}")
     return numbers

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import Matrix, Vector, doubles
 from cosolve.errors import SetupError
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem, has_capability
@@ -170,10 +170,7 @@ class SecantJacobian(Subsystem):
 
 
 def _matrix(name: str, given: npt.ArrayLike, shape: tuple[int, int]) -> Matrix:
-    try:
-        found = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.zeros(0)
+    found = doubles(given)
     if found.shape != shape or not np.isfinite(found).all():
         raise SetupError(
             f"SecantJacobian: {name} must have {shape[0]} rows (outputs) of {shape[1]} finite numbers (inputs)"

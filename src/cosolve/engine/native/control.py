@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cosolve.engine.chunk import Chunk
+from cosolve.engine.native.chunks import Chunks
 from cosolve.engine.native.reasons import by_changing_steps
 from cosolve.engine.native.wiring import NORMS_PER_STEP
 from cosolve.stepsize import TickClock
 from cosolve.stepsize.sequence import Controlled
 from cosolve.subsystem.native import entered
-
-if TYPE_CHECKING:
-    from cosolve.engine.chunk import Chunk
-    from cosolve.engine.native.chunks import Chunks
 
 
 def with_changing_steps(chunks: Chunks) -> bool:

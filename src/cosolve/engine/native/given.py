@@ -5,18 +5,14 @@ The shadow of a run (`accuracy/shadow.py`) is such a run: what distinguishes it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from cosolve.engine.chunk import Chunk
+from cosolve.engine.native.chunks import Chunks
 from cosolve.engine.native.control import with_changing_steps
 from cosolve.engine.native.wiring import NORMS_PER_STEP
 from cosolve.stepsize.sequence import GivenSteps
 from cosolve.subsystem.native import entered
-
-if TYPE_CHECKING:
-    from cosolve.engine.chunk import Chunk
-    from cosolve.engine.native.chunks import Chunks
 
 
 class GivenChunks:

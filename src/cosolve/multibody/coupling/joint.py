@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Vector, doubles
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.multibody.equations.coupling_loads import ATPOINT, INPLANE, Attachment
@@ -143,12 +143,9 @@ class Joint:
         self._check_formulation()
 
     def _direction(self, what: str, given: Any) -> Vector:
-        try:
-            direction = np.asarray(given, dtype=np.float64).reshape(3)
-        except (TypeError, ValueError):
-            direction = np.full(3, np.nan)
+        direction = doubles(given).reshape(-1)
         length = float(np.linalg.norm(direction))
-        if not np.isfinite(length) or length == 0.0:
+        if len(direction) != 3 or not np.isfinite(length) or length == 0.0:
             raise SetupError(f"joint '{self.name}': {what} must be three numbers, not all zero, not {given!r}")
         return direction / length
 
@@ -162,10 +159,7 @@ class Joint:
             value = getattr(self, what)
             if value is None:
                 continue
-            try:
-                numbers = np.asarray(value, dtype=np.float64)
-            except (TypeError, ValueError):
-                numbers = np.array([np.nan])
+            numbers = doubles(value)
             if numbers.size not in (1, size) or not (np.isfinite(numbers).all() and (numbers >= 0).all()):
                 many = "a number" if size == 1 else "one number or three, each"
                 raise SetupError(f"joint '{self.name}': {what} must be {many} of at least 0, not {value!r}")

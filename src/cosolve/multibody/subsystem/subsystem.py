@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,8 @@ from cosolve.multibody.subsystem.options import checked
 from cosolve.multibody.subsystem.ports import lay_out
 from cosolve.signal.polynomial import InputSignal
 from cosolve.subsystem.base import Subsystem
+from cosolve.subsystem.native import Native
 from cosolve.subsystem.port import Port
-
-if TYPE_CHECKING:
-    from cosolve.subsystem.native import Native
 
 #: Extra outputs on request: name -> unit. `multipliers` has one entry per constraint row.
 MONITORS = {"energy": "J", "position_residual": "", "velocity_residual": "", "multipliers": ""}
