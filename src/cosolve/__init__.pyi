@@ -46,7 +46,7 @@ from .fmu.load import (
 from .interface import (
     System as System,
 )
-from .interface.tunable_input import (
+from .interface.changes import (
     TunableInput as TunableInput,
 )
 from .interface.driven_inputs import (

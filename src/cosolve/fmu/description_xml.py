@@ -18,9 +18,9 @@ from cosolve.fmu.description import (
     Kind,
     Unknown,
     Variable,
+    read_units,
     refuse_endless,
 )
-from cosolve.fmu.units import read_units
 from cosolve.fmu.xml_text import as_number, as_whole, name_of, needed, number, truth, whole, word
 
 _KINDS = {CO_SIMULATION: "CoSimulation", MODEL_EXCHANGE: "ModelExchange", "scheduled execution": "ScheduledExecution"}

@@ -18,8 +18,8 @@ from cosolve.basics.wording import did_you_mean
 from cosolve.engine.chunk import Chunk
 from cosolve.engine.observer import Observer
 from cosolve.errors import SetupError
+from cosolve.interface.changes import TunableInput
 from cosolve.interface.channels import Selection, channels
-from cosolve.interface.tunable_input import TunableInput
 from cosolve.result import Channel, Memory, Note, Recorder, Stats, find_channel
 from cosolve.run.core import Core
 

@@ -378,7 +378,6 @@ def test_too_long_a_message_is_refused_before_it_is_sent(ends, monkeypatch):
 
 def test_objects_of_the_listed_classes_travel_and_no_others():
     from cosolve.integrator.bdf_control import Counts
-
     from cosolve.process.content import Content
     from cosolve.signal.history import History
     from cosolve.structures.integrators import Past

@@ -21,7 +21,7 @@ from cosolve.basics.plain_file import refuse_no_file
 from cosolve.basics.wording import listed, shown
 from cosolve.errors import SetupError
 from cosolve.fmu.archive import unpack
-from cosolve.fmu.units import BASE_UNITS
+from cosolve.fmu.description import BASE_UNITS
 from cosolve.fmu.xml_text import as_number, as_whole, read_xml, truth
 from cosolve.subsystem import units
 from cosolve.subsystem.units import Unit

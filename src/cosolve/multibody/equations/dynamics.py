@@ -38,8 +38,7 @@ from cosolve.multibody.equations.corrections import CORRECTIONS
 from cosolve.multibody.equations.forces import apply_loads
 from cosolve.multibody.equations.joint_math import Four, Triple
 from cosolve.multibody.equations.kinematics import move_bodies, move_markers, normalise, orientation_rate, rotate
-from cosolve.multibody.equations.table import DRIVEN, END, ENTRIES, EXTRA, VIOLATE, model_at, workspace_at
-from cosolve.multibody.equations.workspace import Workspace
+from cosolve.multibody.equations.table import DRIVEN, END, ENTRIES, EXTRA, VIOLATE, Workspace, model_at, workspace_at
 from cosolve.multibody.model.arrays import BETA_SQUARED, CORRECTION_RATES, STATE, TWO_ALPHA, Arrays, Matrix, Vector
 
 #: Parts of a step that are called by address, so that they are compiled once: `slope(table, x, u, dx) -> margin`,

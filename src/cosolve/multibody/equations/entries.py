@@ -10,8 +10,7 @@ import numpy as np
 from cosolve.jit import compiled
 from cosolve.multibody.equations import dynamics, kinematics, stepping
 from cosolve.multibody.equations.dynamics import violate
-from cosolve.multibody.equations.table import BODIES, DRIVEN, FIELDS, workspace_of
-from cosolve.multibody.equations.workspace import make_workspace
+from cosolve.multibody.equations.table import BODIES, DRIVEN, FIELDS, make_workspace, workspace_of
 from cosolve.multibody.model.arrays import Arrays, Matrix, Vector
 
 _derivative, _watch = dynamics.derivative, stepping.watch

@@ -22,7 +22,7 @@ from cosolve.multibody.equations.kinematics import (
     point_acceleration,
     triple_of,
 )
-from cosolve.multibody.equations.workspace import Workspace
+from cosolve.multibody.equations.table import Workspace
 from cosolve.multibody.model.arrays import BUSHING, SPRING, STATE, TORSION, Arrays, Index, Matrix, Vector
 
 #: Numbers per observed marker: position, orientation, velocity, angular velocity, acceleration, angular acceleration.

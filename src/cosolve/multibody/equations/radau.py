@@ -27,7 +27,7 @@ from cosolve.multibody.equations.stepping import (
     inputs_at,
     watch,
 )
-from cosolve.multibody.equations.workspace import Workspace, make_workspace
+from cosolve.multibody.equations.table import Workspace, make_workspace
 from cosolve.multibody.model.arrays import STATE, Arrays, Matrix, Vector
 
 #: Newton iterations before a step is given up, and after which a new matrix is made.

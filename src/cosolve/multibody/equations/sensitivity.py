@@ -17,7 +17,7 @@ from cosolve.multibody.equations.dynamics import derivative, project_by, violati
 from cosolve.multibody.equations.joint_math import Triple, parameter_rate
 from cosolve.multibody.equations.observe import observe
 from cosolve.multibody.equations.stepping import copy_into, inputs_at
-from cosolve.multibody.equations.workspace import Workspace, make_workspace
+from cosolve.multibody.equations.table import Workspace, make_workspace
 from cosolve.multibody.model.arrays import STATE, Arrays, Index, Matrix, Vector
 
 _RELATIVE = 1e-5  # size of central differences

@@ -3,16 +3,53 @@
 The table holds, for each field below, the address of an array and its number of rows. Functions that take and give
 plain numbers can be called by address: what several of them need is then compiled once, and a call from Python does not
 unpack two dozen arrays.
+
+The workspace of the equations of motion, arrays that one evaluation fills, is made once or taken from a table.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from cosolve.jit import SQUARE, fields_of, types
+from cosolve.jit import SQUARE, allocating, fields_of, types
 from cosolve.multibody.equations.kinematics import BODY_WIDTH, POINT_WIDTH
-from cosolve.multibody.equations.workspace import Workspace
-from cosolve.multibody.model.arrays import Arrays
+from cosolve.multibody.model.arrays import Arrays, Matrix, Vector
+
+
+class Workspace(NamedTuple):
+    """Tables of bodies and markers; accelerations (6 per free body), loads (12) and multipliers; rows of constraints.
+
+    `J`, `weighted`, `L`: Jacobian rows, `J M^-1` and the factor of `C M^-1 C^T`; `c`, `rate`, `gamma`, `scale`: one
+    number per row; `move`: 6 per free body.
+    """
+
+    table: Matrix
+    points: Matrix
+    acc: Matrix
+    load: Matrix
+    lam: Vector
+    J: Matrix
+    weighted: Matrix
+    L: Matrix
+    c: Vector
+    rate: Vector
+    gamma: Vector
+    scale: Vector
+    move: Matrix
+
+
+@allocating
+def make_workspace(model: Arrays) -> Workspace:
+    """Workspace for one evaluation."""
+    n, m = model.counts[1], len(model.rows)
+    table, points = np.empty((model.counts[2], BODY_WIDTH)), np.empty((len(model.marker_body), POINT_WIDTH))
+    acc, load, move, lam = np.empty((n, 6)), np.empty((n, 12)), np.empty((n, 6)), np.empty(m)
+    J, weighted, L = np.empty((m, 12)), np.empty((m, 12)), np.empty((m, m))
+    c, rate, gamma, scale = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    return Workspace(table, points, acc, load, lam, J, weighted, L, c, rate, gamma, scale, move)
+
 
 #: Fields of the table. The first twelve are those of `Arrays`, those from `BODIES` to `MOVE` those of `Workspace`.
 COUNTS, MARKER_BODY = 0, 3
