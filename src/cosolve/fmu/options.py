@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import doubles
 from cosolve.basics.checks import is_whole, refuse_one_text
+from cosolve.basics.error_location import complaints_about
 from cosolve.basics.wording import article, did_you_mean, shown
 from cosolve.errors import SetupError
 from cosolve.fmu.description import CO_SIMULATION, MODEL_EXCHANGE, Description, Variable
@@ -96,10 +97,8 @@ def given_values(
     given = {**(parameters or {}), **(start or {})}
     for name, value in given.items():
         if is_numeric(variable := description.variables[name], description.fmi):
-            try:
+            with complaints_about(f"'{file}'"):
                 numbers(description, variable, value)
-            except SetupError as error:
-                raise SetupError(f"'{file}': {error}") from None
     return given
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from cosolve.basics.checks import as_list, is_number
+from cosolve.basics.error_location import complaints_about
 from cosolve.basics.wording import article, did_you_mean
 from cosolve.errors import SetupError
 from cosolve.subsystem.base import Subsystem
@@ -31,10 +32,8 @@ class Addresses:
             if not isinstance(subsystem, Subsystem):
                 way = getattr(subsystem, "way_to_subsystem", "(Linear, Ode, Static, or your own subclass)")
                 raise SetupError(f"subsystem '{name}' is a {type(subsystem).__name__}; give a cosolve.Subsystem {way}")
-            try:
+            with complaints_about(f"subsystem '{name}'"):
                 self.inputs[name], self.outputs[name] = Ports(subsystem.inputs), Ports(subsystem.outputs)
-            except SetupError as error:
-                raise SetupError(f"subsystem '{name}': {error}") from None
             both = set(self.inputs[name].slices) & set(self.outputs[name].slices)
             if both:
                 raise SetupError(
@@ -83,10 +82,8 @@ class Addresses:
                 hint = f"which does not exist; {did_you_mean(name, self.subsystems)}"
             raise SetupError(f"{where}: '{address}' names the subsystem '{name}', {hint}")
         here, there = (self.inputs, self.outputs) if kind == "input" else (self.outputs, self.inputs)
-        try:
+        with complaints_about(f"{where}: '{address}'"):
             found, other_way = here[name].find(port), there[name].find(port)
-        except SetupError as error:
-            raise SetupError(f"{where}: '{address}': {error}") from None
         if found is None:
             if other_way is not None:
                 other = "an output" if kind == "input" else "an input"

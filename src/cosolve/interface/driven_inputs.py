@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.checks import choice, is_number
+from cosolve.basics.error_location import complaints_about
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
 from cosolve.result.notes import Level, Note
@@ -296,12 +297,9 @@ class Table(Drive):
             if name not in names:
                 raise SetupError(f"'{path}' has no column '{name}'; {did_you_mean(name, names)}")
         rows = columns[:, [names.index(name) for name in wanted]]
-        try:
-            return cls(
-                columns[:, names.index(at)], rows[:, 0] if isinstance(value, str) else rows, kind=kind, beyond=beyond
-            )
-        except SetupError as error:
-            raise SetupError(f"'{path}': {error}") from None
+        values = rows[:, 0] if isinstance(value, str) else rows
+        with complaints_about(f"'{path}'"):
+            return cls(columns[:, names.index(at)], values, kind=kind, beyond=beyond)
 
     def __call__(self, t: float) -> float | Vector:
         """The value at `t` (after it, at a jump)."""

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, eye_array, hstack
 
 from cosolve import mapping as mappings
 from cosolve.basics.arrays import Matrix
+from cosolve.basics.error_location import complaints_about
 from cosolve.basics.imports import call, import_callable, refuse_bad_arguments
 from cosolve.basics.wording import suggest
 from cosolve.errors import SetupError
@@ -84,14 +85,12 @@ class Fields:
         place = _Place(connection, self)
         added: list[str] = []
         for k, each in enumerate(connection.filters):
-            try:
+            with complaints_about(f"filter {k + 1}"):
                 if each.add is not None:
                     for source in each.add:
                         system.port(source, "output", "add")
                     added += list(each.add)
                 step = _step(each, place)
-            except SetupError as error:
-                raise SetupError(f"filter {k + 1}: {error}") from None
             if step is not None:
                 chain.steps.append(step)
         place.refuse_elsewhere()

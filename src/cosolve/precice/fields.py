@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.error_location import complaints_about
 from cosolve.errors import SetupError
 from cosolve.mapping import FieldMapping, Mesh
 from cosolve.mapping.global_radial import LARGEST, global_radial_basis
@@ -81,10 +82,8 @@ def needs_cells(configuration: Configuration, mesh: str) -> bool:
 
 def mapped_field(tag: MappingTag, source: Geometry, target: Geometry, file: str) -> Field:
     """The operator of a mapping tag."""
-    try:
+    with complaints_about(f"{file}, line {tag.line}: <mapping:{tag.kind}>"):
         return _mapped_field(tag, source, target)
-    except SetupError as error:
-        raise SetupError(f"{file}, line {tag.line}: <mapping:{tag.kind}>: {error}") from None
 
 
 def _mapped_field(tag: MappingTag, source: Geometry, target: Geometry) -> Field:

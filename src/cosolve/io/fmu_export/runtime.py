@@ -107,9 +107,11 @@ class Exported:
 
     def _feed(self, address: str) -> None:
         """Hand the inputs that make up one port to the stepper."""
+        self._running().set(address, self._input(address))
+
+    def _input(self, address: str) -> Any:
         parts = [v for v in self._variables.values() if v.address == address and v.causality == "input"]
-        whole = [self._values[v.reference] for v in sorted(parts, key=lambda v: v.entry or 0)]
-        self._running().set(address, np.ravel(whole))
+        return np.ravel([self._values[v.reference] for v in sorted(parts, key=lambda v: v.entry or 0)])
 
     # -- running ---------------------------------------------------------------------------------------
 
@@ -130,9 +132,7 @@ class Exported:
             model = build(self._recipe, self._folder, parameters)
             inputs = {v.address for v in self._variables.values() if v.causality == "input"}
             for address in inputs:
-                parts = [v for v in self._variables.values() if v.address == address and v.causality == "input"]
-                whole = [self._values[v.reference] for v in sorted(parts, key=lambda v: v.entry or 0)]
-                model.system.set(address, np.ravel(whole))
+                model.system.set(address, self._input(address))
             self._stepper = stepper(model, self._t)
             number = float(model.step) if isinstance(model.step, (int, float)) else None
             self._uniform = None if model.method.chooses_step else number

@@ -7,10 +7,10 @@ Elements are found by their local names, so the namespaces of SSP 1.0 and 2.0 ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlparse
 from xml.etree.ElementTree import Element
 
@@ -25,8 +25,6 @@ from cosolve.fmu.description import BASE_UNITS
 from cosolve.fmu.xml_text import as_number, as_whole, read_xml, truth
 from cosolve.subsystem import units
 from cosolve.subsystem.units import Unit
-
-__all__ = ["Affine", "Unit", "conversion"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,8 @@ def conversion(source: Unit, target: Unit) -> Affine | None:
     change = units.conversion(source, target)
     return None if change is None else Affine(*change)
 
+
+T = TypeVar("T")
 
 TOP = "SystemStructure.ssd"
 ANNOTATION = "org.cosolve.run"
@@ -418,10 +418,7 @@ class _Reader:
         if kind in ("String", "Binary", "Enumeration"):  # an enumeration names its item
             return text
         if kind == "Boolean":
-            try:
-                return truth(text, f"the parameter '{name}'")
-            except SetupError as error:
-                raise self.refuse(str(error)) from None
+            return self._read(truth, text, f"the parameter '{name}'")
         read = self._whole if kind in _WHOLE else self._number
         parts = [read(part, f"the parameter '{name}'") for part in text.split()]
         if not parts:
@@ -437,14 +434,14 @@ class _Reader:
         return name
 
     def _number(self, text: str, what: str) -> float:
-        try:
-            return as_number(text, what)
-        except SetupError as error:
-            raise self.refuse(str(error)) from None
+        return self._read(as_number, text, what)
 
     def _whole(self, text: str, what: str) -> int:
+        return self._read(as_whole, text, what, -(2**63), 2**64)
+
+    def _read(self, read: Callable[..., T], *arguments: Any) -> T:
         try:
-            return as_whole(text, what, -(2**63), 2**64)
+            return read(*arguments)
         except SetupError as error:
             raise self.refuse(str(error)) from None
 

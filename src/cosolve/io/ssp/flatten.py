@@ -13,7 +13,8 @@ import numpy as np
 
 from cosolve.basics.wording import listed
 from cosolve.errors import SetupError
-from cosolve.io.ssp.document import Affine, Component, Connection, Connector, SspSystem, Unit, Value, conversion
+from cosolve.io.ssp.document import Affine, Component, Connection, Connector, SspSystem, Value, conversion
+from cosolve.subsystem.units import Unit
 
 Node = tuple[str, str]  # path of an element ("" is the whole system) and one of its connectors
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from cosolve.accuracy.auto.choose import tolerance
 from cosolve.basics.checks import as_path
+from cosolve.basics.error_location import complaints_about
 from cosolve.basics.wording import listed, suggest
 from cosolve.errors import SetupError, warn
 from cosolve.fmu.places import found_file, watching
@@ -136,12 +137,10 @@ def _made(
     options: Mapping[str, Any],
 ) -> Subsystem:
     parameters = {**flat.parameters(where), **values}
-    try:
+    with complaints_about(f"{flat.shown}: the component '{where}'"):
         if component is not None:
             return component(part.file, where, parameters)
         return _fmu(part, where, parameters, options)
-    except SetupError as error:
-        raise SetupError(f"{flat.shown}: the component '{where}': {error}") from None
 
 
 def _fmu(part: Component, where: str, parameters: Mapping[str, Any], options: Mapping[str, Any]) -> Subsystem:
@@ -189,13 +188,11 @@ def _connect(system: System, source: str, target: str, change: Affine, shown: st
         expected: Affine | None = Affine(*system.unit_change(source, target))
     except SetupError:
         expected = None
-    try:
+    with complaints_about(shown):
         if change == expected:
             system.connect(source, target)
         else:
             system.law(target, change, of=source, jacobian=change.jacobian)
-    except SetupError as error:
-        raise SetupError(f"{shown}: {error}") from None
 
 
 def _hold(system: System, flat: FlatStructure, target: str, node: Node) -> None:
