@@ -33,6 +33,10 @@ def test_uniform_clock(t_start, span, H):
     clock = UniformClock(t_start, t_end, H)
     t = np.array([clock.time(n) for n in range(clock.count + 1)])
     lengths = np.array([clock.step(n) for n in range(clock.count)])
+    assert np.array_equal(clock.times(0, clock.count), t)
+    middle = clock.count // 2
+    assert np.array_equal(clock.times(middle, clock.count), t[middle:])
+    assert np.array_equal(clock.times(0, middle), t[: middle + 1])
     assert t[0] == t_start
     assert t[-1] == t_end
     assert (np.diff(t) > 0).all()

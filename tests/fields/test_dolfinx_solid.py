@@ -5,6 +5,7 @@ What needs dolfinx is slow because of loading it; how a worker process fails is 
 
 import copy
 import gc
+import inspect
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ import pytest
 from tests import processes
 
 import cosolve as cs
-from cosolve.fields.adapters import dolfinx_solid
+from cosolve.fields.adapters import dolfinx_solid, dolfinx_worker
 from cosolve.fields.adapters.other_python import OtherPython, find_python
 from cosolve.signal.polynomial import Polynomial
 from cosolve.state.codec import from_bytes, to_bytes
@@ -158,6 +159,37 @@ def test_every_argument_arrives_at_the_solid_that_it_replaces(monkeypatch) -> No
     )
     cs.fields.DolfinxSolid("the mesh", **given, timeout=3.0)
     assert found == {"mesh": "the mesh", **given}
+
+
+def test_the_worker_is_given_what_it_asks_for(monkeypatch) -> None:
+    """By name, and each value in its place; no dolfinx is needed for that."""
+    calls: dict[str, dict] = {}
+
+    class Worker:
+        closed = False
+
+        def __init__(self, *given) -> None: ...
+        def close(self) -> None: ...
+        def call(self, name: str, **values):
+            inspect.signature(getattr(dolfinx_worker, name)).bind(**values)
+            calls[name] = values
+            unknowns = np.arange(2 * len(calls["set_up"]["points"]))
+            mass = {"rows": unknowns, "columns": unknowns, "values": np.ones(len(unknowns)), "version": "0.5"}
+            return mass if name == "set_up" else {"d": 0.0 * values["guess"]}
+
+    monkeypatch.setattr(dolfinx_solid, "OtherPython", Worker)
+    monkeypatch.setattr(dolfinx_solid, "find_python", lambda *about: sys.executable)
+    solid = flag(cells=(3, 1), tol=1e-7, most=13)
+    solid.static(steps=1)
+    made, asked = calls["set_up"], calls["solve"]
+    assert made["points"].shape == (21, 2)  # 8 corners, and the middles of 13 edges
+    assert made["triangles"].shape == (6, 6)
+    assert sorted(made["points"][made["held"]][:, 1]) == pytest.approx([0.19, 0.2, 0.21])  # the end at the cylinder
+    assert made["points"][made["held"]][:, 0].max() < 0.25
+    assert (made["mu"], made["lam"], made["density"]) == pytest.approx((2.0e6, 2 * 2.0e6 * 0.4 / 0.2, 1000.0))
+    assert (asked["inertia"], asked["tol"], asked["most"]) == (0.0, 1e-7, 13)
+    assert asked["guess"].shape == asked["load"].shape == (42,)
+    assert asked["load"].any()
 
 
 @pytest.mark.covers("FS-20")
