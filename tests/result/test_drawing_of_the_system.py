@@ -56,12 +56,12 @@ def test_each_part_that_is_spoilt_is_refused() -> None:
 
 def test_each_part_that_is_missing_is_refused() -> None:
     good = graph()
-    for way in {way[: k + 1] for way in leaves(good) for k in range(len(way)) if isinstance(way[k], str)}:
+    for path in {leaf[: k + 1] for leaf in leaves(good) for k in range(len(leaf)) if isinstance(leaf[k], str)}:
         made = deepcopy(good)
         at: Any = made
-        for key in way[:-1]:
+        for key in path[:-1]:
             at = at[key]
-        del at[way[-1]]
+        del at[path[-1]]
         with pytest.raises(cs.errors.OutputFileError, match="drawing of its system makes no sense"):
             read(made)
     for edge in good["edges"]:
