@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosolve.integrator.tableaus import DOPRI5, FIXED, RADAU
+from cosolve.integrator.kernels import DOPRI5, FIXED, RADAU
 
 EXPLICIT = {int(name[-1]): tableau for name, tableau in FIXED.items()}
 

@@ -19,7 +19,7 @@ USED = {  # argument, another value than the default: who is given it, and under
     "state_every": (3, "Coupling", "every"),
     "resume": (Path("before"), "Coupling", "resume"),
 }
-DEFAULTS = {"patience": 60.0, "tcp": False, "state_every": 1}
+DEFAULTS = {"state_every": 1}
 
 
 def given(monkeypatch: pytest.MonkeyPatch, **arguments: Any) -> dict[str, dict[str, Any]]:
@@ -30,7 +30,7 @@ def given(monkeypatch: pytest.MonkeyPatch, **arguments: Any) -> dict[str, dict[s
     for name in ("Coupling", "serve", "CommonResult"):
 
         def called(*values: Any, _name: str = name, **named: Any) -> None:
-            found[_name] = named
+            found[_name] = named | {"note": values[2] if len(values) > 2 else None}
 
         monkeypatch.setattr(running, name, called)
     running.run_configuration("folder/c.xml", {"A": "a command"}, **arguments)
@@ -41,7 +41,7 @@ def given(monkeypatch: pytest.MonkeyPatch, **arguments: Any) -> dict[str, dict[s
 def test_an_argument(argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
     value, where, name = USED[argument]
     usual = given(monkeypatch)
-    assert usual[where][name] == DEFAULTS.get(argument)
+    assert usual[where].get(name) == DEFAULTS.get(argument)
     changed = given(monkeypatch, **{argument: value})
     assert changed[where][name] == value
     usual[where][name] = value
