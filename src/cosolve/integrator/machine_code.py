@@ -11,7 +11,7 @@ from typing import Any
 from cosolve.basics.arrays import Vector
 from cosolve.integrator.kernels import _LONGER, DOPRI5, Tableau
 from cosolve.trace.arrays import pairwise
-from cosolve.trace.code import double
+from cosolve.trace.code import Instructions, double
 
 #: Words of the memory: 1.0 where steps may be taken; step or rtol; atol; steps of the last grid; where it stood last.
 #: Then the inputs there, the state, the next step size, and the grid.
@@ -21,26 +21,12 @@ READY, FIRST, SECOND, COUNT, LAST, INPUTS = range(6)
 _WRITTEN_OUT = 16
 
 
-class _Body:
+class _Body(Instructions):
     """Instructions of one function, and the block that they are in."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._variables: list[str] = []  # in the first block, wherever they are used
-        self._count = 0
+        super().__init__()
         self.block = "entry"
-
-    def _new(self) -> str:
-        self._count += 1
-        return f"v{self._count}"
-
-    def put(self, text: str) -> str:
-        name = f"%{self._new()}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def do(self, text: str) -> None:
-        self.lines.append(f"  {text}")
 
     def begin(self, label: str) -> None:
         self.lines.append(f"{label}:")
@@ -53,7 +39,7 @@ class _Body:
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
 
     def labels(self, count: int) -> list[str]:
-        return [f"b{self._new()}" for _ in range(count)]
+        return [f"b{self.fresh()}" for _ in range(count)]
 
     def f(self, what: str, a: str, b: str) -> str:
         return self.put(f"{what} double {a}, {b}")
@@ -64,29 +50,15 @@ class _Body:
     def pick(self, condition: str, a: str, b: str) -> str:
         return self.put(f"select i1 {condition}, double {a}, double {b}")
 
-    def at(self, base: str, k: str | int) -> str:
-        return self.put(f"getelementptr double, ptr {base}, i64 {k}")
-
-    def load(self, base: str, k: str | int = 0, kind: str = "double") -> str:
-        return self.put(f"load {kind}, ptr {base if k == 0 else self.at(base, k)}, align 8")
-
-    def store(self, value: str, base: str, k: str | int = 0, kind: str = "double") -> None:
-        self.do(f"store {kind} {value}, ptr {base if k == 0 else self.at(base, k)}, align 8")
-
     def place(self, kind: str = "double", value: str | None = None) -> str:
         """A variable."""
-        name = self._variable(kind)
+        name = self.variable(kind)
         if value is not None:
             self.store(value, name, kind=kind)
         return name
 
     def array(self, count: int) -> str:
-        return self._variable(f"[{max(1, count)} x double]")
-
-    def _variable(self, kind: str) -> str:
-        name = f"%{self._new()}"
-        self._variables.append(f"  {name} = alloca {kind}, align 8")
-        return name
+        return self.variable(f"[{max(1, count)} x double]")
 
     def each(self, count: int, body: Callable[[str], None]) -> None:
         """`body` for all entries of a vector."""
@@ -98,7 +70,7 @@ class _Body:
         before = self.block
         self.go(loop)
         self.begin(loop)
-        i, later = f"%{self._new()}", f"%{self._new()}"
+        i, later = f"%{self.fresh()}", f"%{self.fresh()}"
         self.do(f"{i} = phi i64 [ 0, %{before} ], [ {later}, %{loop} ]")
         body(i)
         self.do(f"{later} = add i64 {i}, 1")
@@ -106,7 +78,7 @@ class _Body:
         self.begin(after)
 
     def text(self, head: str) -> str:
-        return "\n".join([f"{head} {{", "entry:", *self._variables, *self.lines, "}"])
+        return "\n".join([f"{head} {{", "entry:", *self.variables, *self.lines, "}"])
 
 
 def inputs_code(nu: int) -> str:
@@ -124,7 +96,7 @@ def inputs_code(nu: int) -> str:
         before = b.block
         b.go(loop)
         b.begin(loop)
-        row, lower = b._new(), b._new()
+        row, lower = b.fresh(), b.fresh()
         turned = b.labels(1)[0]
         b.do(f"%{row} = phi i64 [ {last}, %{before} ], [ %{lower}, %{turned} ]")
         b.part(b.put(f"icmp sgt i64 %{row}, 0"), turn, after)
@@ -240,7 +212,7 @@ class _Step(_Body):
             before = self.block
             self.go(loop)
             self.begin(loop)
-            row, later = self._new(), self._new()
+            row, later = self.fresh(), self.fresh()
             self.do(f"%{row} = phi i64 [ 1, %{before} ], [ %{later}, %{turned} ]")
             self.part(self.put(f"icmp slt i64 %{row}, %n"), turn, after)
             self.begin(turn)

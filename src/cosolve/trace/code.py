@@ -33,28 +33,50 @@ def double(value: float) -> str:
     return f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016x}"
 
 
-class _Writer:
-    """Writes one function; names of values hold from their block on."""
+class Instructions:
+    """Instructions of one function as text, and its variables, which stand in the first block."""
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape, self._count = tape, 0
+    def __init__(self) -> None:
         self.lines: list[str] = []
-        self.variables: list[str] = []  # in the first block, wherever they are used
-        self._first = TABLE_HEAD + 2 * len(tape.routines)
+        self.variables: list[str] = []
+        self._count = 0
 
-    def new(self) -> str:
+    def fresh(self) -> str:
         self._count += 1
-        return f"%v{self._count}"
+        return f"v{self._count}"
 
     def put(self, text: str) -> str:
-        """An instruction that gives a value."""
-        name = self.new()
+        """An instruction that gives a value; its name."""
+        name = f"%{self.fresh()}"
         self.lines.append(f"  {name} = {text}")
         return name
 
-    def load(self, base: str, place: int, kind: str = "double") -> str:
-        at = self.put(f"getelementptr double, ptr {base}, i64 {place}")
-        return self.put(f"load {kind}, ptr {at}, align 8")
+    def do(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def at(self, base: str, k: str | int) -> str:
+        """The address of an entry of eight bytes."""
+        return self.put(f"getelementptr double, ptr {base}, i64 {k}")
+
+    def load(self, base: str, k: str | int = 0, kind: str = "double") -> str:
+        return self.put(f"load {kind}, ptr {base if k == 0 else self.at(base, k)}, align 8")
+
+    def store(self, value: str, base: str, k: str | int = 0, kind: str = "double") -> None:
+        self.do(f"store {kind} {value}, ptr {base if k == 0 else self.at(base, k)}, align 8")
+
+    def variable(self, kind: str) -> str:
+        name = f"%{self.fresh()}"
+        self.variables.append(f"  {name} = alloca {kind}, align 16")
+        return name
+
+
+class _Writer(Instructions):
+    """Writes one function; names of values hold from their block on."""
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__()
+        self.tape = tape
+        self._first = TABLE_HEAD + 2 * len(tape.routines)
 
     def value(self, place: int, known: dict[int, str]) -> str:
         """The name of a node's value, with all that it is computed from written before; without recursion."""
@@ -113,16 +135,16 @@ class _Writer:
 
     def _reduced(self, routine: tuple[str, str], given: list[str]) -> str:
         """A loop of numpy with the same place for its first operand and its result."""
-        space, at, steps, count = (self._space(f"[{n} x i64]") for n in (len(given), 3, 3, 1))
+        space, at, steps, count = (self.variable(f"[{n} x i64]") for n in (len(given), 3, 3, 1))
         for k, value in enumerate(given):
-            self._put_word(space, k, value, "double")
-        second = self.put(f"getelementptr i64, ptr {space}, i64 1")
+            self.store(value, space, k, "double")
+        second = self.at(space, 1)
         for k, (place, step) in enumerate(((space, 0), (second, 8), (space, 0))):
-            self._put_word(at, k, place, "ptr")
-            self._put_word(steps, k, str(step), "i64")
-        self._put_word(count, 0, str(len(given) - 1), "i64")
+            self.store(place, at, k, "ptr")
+            self.store(str(step), steps, k, "i64")
+        self.store(str(len(given) - 1), count, 0, "i64")
         function, data = self._routine(routine)
-        self.lines.append(f"  call void {function}(ptr {at}, ptr {count}, ptr {steps}, ptr {data}) nounwind")
+        self.do(f"call void {function}(ptr {at}, ptr {count}, ptr {steps}, ptr {data}) nounwind")
         return self.load(space, 0)
 
     def _routine(self, routine: tuple[str, str]) -> tuple[str, str]:
@@ -135,34 +157,25 @@ class _Writer:
         """The address of the product that numpy's loop writes."""
         rows, inner, columns, a_row, a_entry, b_row, b_entry, a_matrix, b_matrix = how
         spans = [(rows - 1) * a_row + (inner - 1) * a_entry + 1, (inner - 1) * b_row + (columns - 1) * b_entry + 1]
-        spaces = [self._space(f"[{n} x double]") for n in (*spans, rows * columns)]
+        spaces = [self.variable(f"[{n} x double]") for n in (*spans, rows * columns)]
         values = iter(given)
         for space, (m, n), (down, along) in zip(
             spaces, ((rows, inner), (inner, columns)), ((a_row, a_entry), (b_row, b_entry)), strict=False
         ):
             for i in range(m):
                 for j in range(n):
-                    self._put_word(space, i * down + j * along, next(values), "double")
+                    self.store(next(values), space, i * down + j * along, "double")
         steps = (0, 0, 0, a_row, a_entry, b_row, b_entry, columns * a_matrix, int(b_matrix))
-        at, dims, strides = (self._space(f"[{n} x i64]") for n in (3, 4, 9))
+        at, dims, strides = (self.variable(f"[{n} x i64]") for n in (3, 4, 9))
         for k, space in enumerate(spaces):
-            self._put_word(at, k, space, "ptr")
+            self.store(space, at, k, "ptr")
         for k, size in enumerate((1, rows, inner, columns)):
-            self._put_word(dims, k, str(size), "i64")
+            self.store(str(size), dims, k, "i64")
         for k, step in enumerate(steps):
-            self._put_word(strides, k, str(8 * step), "i64")
+            self.store(str(8 * step), strides, k, "i64")
         function, data = self._routine(("numpy", "matmul"))
-        self.lines.append(f"  call void {function}(ptr {at}, ptr {dims}, ptr {strides}, ptr {data}) nounwind")
+        self.do(f"call void {function}(ptr {at}, ptr {dims}, ptr {strides}, ptr {data}) nounwind")
         return spaces[2]
-
-    def _space(self, kind: str) -> str:
-        name = self.new()
-        self.variables.append(f"  {name} = alloca {kind}, align 16")
-        return name
-
-    def _put_word(self, space: str, k: int, value: str, kind: str) -> None:
-        at = self.put(f"getelementptr i64, ptr {space}, i64 {k}")
-        self.lines.append(f"  store {kind} {value}, ptr {at}, align 8")
 
     def way(self, ways: list[TracedPath], depth: int, known: dict[int, str]) -> None:
         """All ways that have the same answers so far."""
@@ -170,14 +183,14 @@ class _Writer:
         if len(first.taken) > depth:
             place = first.taken[depth][0]
             condition = self.value(place, known)
-            label = self.new()[1:]
-            self.lines.append(f"  br i1 {condition}, label %{label}y, label %{label}n")
+            label = self.fresh()
+            self.do(f"br i1 {condition}, label %{label}y, label %{label}n")
             for answer, end in ((True, "y"), (False, "n")):
                 self.lines.append(f"{label}{end}:")
                 self.way([way for way in ways if way.taken[depth][1] is answer], depth + 1, dict(known))
             return
         if first.gives is None:
-            self.lines.append("  ret i32 1")
+            self.do("ret i32 1")
             return
         values = [self.value(place, known) for place in first.gives]
         total = ""
@@ -186,13 +199,12 @@ class _Writer:
             rest = self.put(f"fsub double {value}, {value}")  # not 0 where it is not finite
             total = rest if not total else self.put(f"fadd double {total}, {rest}")
         for k, value in enumerate(values):
-            at = self.put(f"getelementptr double, ptr %y, i64 {k}")
-            self.lines.append(f"  store double {value}, ptr {at}, align 8")
+            self.store(value, "%y", k)
         if not total:
-            self.lines.append("  ret i32 0")
+            self.do("ret i32 0")
             return
         bad = self.put(f"fcmp uno double {total}, {total}")
-        self.lines.append(f"  ret i32 {self.put(f'zext i1 {bad} to i32')}")
+        self.do(f"ret i32 {self.put(f'zext i1 {bad} to i32')}")
 
 
 def function_code(name: str, tape: Tape, ways: list[TracedPath]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from cosolve.engine.blocks.assemble import Registers
 from cosolve.engine.blocks.program import Notes, Table, Value
+from cosolve.trace.code import double
 
 #: Steps with more terms than this stay with the instructions: compiling would take longer than it saves.
 MOST_TERMS = 3000
@@ -114,10 +115,7 @@ def generate(notes: Notes, table: Table, registers: Registers, depth: list[int],
 
 
 def _constant(value: float) -> str:
-    import struct
-
-    bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-    return "<" + ", ".join([f"double 0x{bits:016X}"] * _LANES) + ">"
+    return "<" + ", ".join([f"double {double(value)}"] * _LANES) + ">"
 
 
 @lru_cache(maxsize=64)
