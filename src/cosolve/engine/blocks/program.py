@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosolve.basics.arrays import Matrix, Vector
+from cosolve.engine.step_functions import OPERATION_NAMES
 from cosolve.interface import Plan
 from cosolve.method import Declaration, Method
 from cosolve.method.explicit import in_order
@@ -99,37 +100,6 @@ class Layout:
     def z(self, q: int, generation: int) -> Value:
         """Coupling variable `q`."""
         return ("live", generation, self.z_place[q])
-
-
-#: The operations that have a meaning here.
-OPERATIONS = frozenset(
-    (
-        *(
-            "extrapolated",
-            "predicted",
-            "ending_in",
-            "sweep",
-            "rollback",
-            "serial_order",
-            "editable_signal",
-            "advance",
-            "set_known_ends",
-        ),
-        *(
-            "coupling_from_outputs",
-            "residual",
-            "minus",
-            "newton_step",
-            "another_problem",
-            "accept",
-            "accepted",
-            "record_scales",
-            "record_residual",
-        ),
-        "residual_too_large",
-        "corrected_again",
-    )
-)
 
 
 class _Listener:
@@ -422,3 +392,7 @@ class StepWriter:
             found.append((self.table.zero(), ("one", 0, 0)))
         self._notes.sums.append((into, found))
         return into
+
+
+#: The operations that have a meaning here.
+OPERATIONS = OPERATION_NAMES & vars(StepWriter).keys()

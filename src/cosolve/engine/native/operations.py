@@ -32,6 +32,7 @@ from cosolve.engine.native.parts import (
     take,
 )
 from cosolve.engine.native.wiring import BIT_INTERPOLATION, JACOBIANS, NORM_COUNT, ExecutorRecord
+from cosolve.engine.native.wiring import OPERATIONS as KNOWN_OPERATIONS
 from cosolve.jit import (
     bare,
     c_address,
@@ -492,34 +493,4 @@ def _hand_over(m: ExecutorRecord) -> None:
 
 
 #: What this engine gives a meaning; correctors that it knows are added for each method.
-OPERATIONS: dict[str, Any] = {
-    operation.__name__: operation
-    for operation in (
-        *(
-            extrapolated,
-            predicted,
-            ending_in,
-            sweep,
-            rollback,
-            serial_order,
-            editable_signal,
-            advance,
-            set_known_ends,
-            end_values,
-            coupling_from_outputs,
-        ),
-        *(
-            residual,
-            minus,
-            newton_step,
-            another_problem,
-            converged,
-            already_evaluated,
-            accept,
-            accepted,
-            record_scales,
-            record_residual,
-        ),
-        *(residual_too_large, corrected_again),
-    )
-}
+OPERATIONS: dict[str, Any] = {name: globals()[name] for name in KNOWN_OPERATIONS}

@@ -12,6 +12,7 @@ from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.records import Record, fill
 from cosolve.corrector.algebra.linear_solve import SPARSE_FROM
 from cosolve.engine.python.serial import Serial
+from cosolve.engine.step_functions import OPERATION_NAMES
 from cosolve.interface.plan import Plan
 from cosolve.signal import History
 from cosolve.subsystem.base import has_capability
@@ -25,35 +26,8 @@ LARGEST = SPARSE_FROM - 1
 #: Room for so many norms per step, on average.
 NORMS_PER_STEP = 64
 
-#: The operations that `operations.py` gives a meaning; written down here, since that module is loaded only to compile.
-OPERATIONS = frozenset(
-    (
-        *(
-            "extrapolated",
-            "predicted",
-            "ending_in",
-            "sweep",
-            "rollback",
-            "serial_order",
-            "editable_signal",
-            "advance",
-            "set_known_ends",
-        ),
-        *(
-            "end_values",
-            "coupling_from_outputs",
-            "residual",
-            "minus",
-            "newton_step",
-            "another_problem",
-            "converged",
-            "already_evaluated",
-            "accept",
-            "accepted",
-        ),
-        *("record_scales", "record_residual", "residual_too_large", "corrected_again"),
-    )
-)
+#: The operations that `engine/native/operations.py` gives a meaning, a module that is loaded only to compile.
+OPERATIONS = OPERATION_NAMES - {"leader_step", "reevaluated", "corrected"}
 
 #: Vectors and signals that a step may use; one that needs more is left to the Python engine.
 ARENA_VECTORS = 256
