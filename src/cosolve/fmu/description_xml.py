@@ -32,21 +32,11 @@ _FLAGS_2 = {
     "providesDirectionalDerivative": "providesDirectionalDerivatives",
 }
 _TRUTHS = (
-    "needsExecutionTool",
-    "canBeInstantiatedOnlyOncePerProcess",
-    "canGetAndSetFMUState",
-    "canSerializeFMUState",
-    "providesDirectionalDerivatives",
-    "providesAdjointDerivatives",
-    "providesPerElementDependencies",
-    "needsCompletedIntegratorStep",
-    "completedIntegratorStepNotNeeded",
-    "providesEvaluateDiscreteStates",
-    "canHandleVariableCommunicationStepSize",
-    "canInterpolateInputs",
-    "canReturnEarlyAfterIntermediateUpdate",
-    "mightReturnEarlyFromDoStep",
-    "providesIntermediateUpdate",
+    *("needsExecutionTool", "canBeInstantiatedOnlyOncePerProcess", "canGetAndSetFMUState"),
+    *("canSerializeFMUState", "providesDirectionalDerivatives", "providesAdjointDerivatives"),
+    *("providesPerElementDependencies", "needsCompletedIntegratorStep", "completedIntegratorStepNotNeeded"),
+    *("providesEvaluateDiscreteStates", "canHandleVariableCommunicationStepSize", "canInterpolateInputs"),
+    *("canReturnEarlyAfterIntermediateUpdate", "mightReturnEarlyFromDoStep", "providesIntermediateUpdate"),
     "hasEventMode",
 )
 _CAUSALITIES = (

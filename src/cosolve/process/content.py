@@ -36,31 +36,11 @@ _ERRORS: dict[str, type[Exception]] = {
 } | {
     name: getattr(builtins, name)
     for name in (
-        "ArithmeticError",
-        "AssertionError",
-        "AttributeError",
-        "ConnectionError",
-        "EOFError",
-        "Exception",
-        "FileExistsError",
-        "FileNotFoundError",
-        "FloatingPointError",
-        "ImportError",
-        "IndexError",
-        "LookupError",
-        "MemoryError",
-        "ModuleNotFoundError",
-        "NotADirectoryError",
-        "NotImplementedError",
-        "OSError",
-        "OverflowError",
-        "PermissionError",
-        "RecursionError",
-        "RuntimeError",
-        "TimeoutError",
-        "TypeError",
-        "ValueError",
-        "ZeroDivisionError",
+        *("ArithmeticError", "AssertionError", "AttributeError", "ConnectionError", "EOFError", "Exception"),
+        *("FileExistsError", "FileNotFoundError", "FloatingPointError", "ImportError", "IndexError"),
+        *("LookupError", "MemoryError", "ModuleNotFoundError", "NotADirectoryError", "NotImplementedError"),
+        *("OSError", "OverflowError", "PermissionError", "RecursionError", "RuntimeError", "TimeoutError"),
+        *("TypeError", "ValueError", "ZeroDivisionError"),
     )
 }
 _FIELDS = ("time", "subsystem", "outputs")  # of errors of cosolve

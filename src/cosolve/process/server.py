@@ -185,15 +185,7 @@ class Server:
 #: not forwarded as methods: attributes that may be properties, and machine code, which only `Isolated` can reach
 _NOT_METHODS = frozenset(
     {
-        "noise",
-        "inputs",
-        "outputs",
-        "overshoots",
-        "variable_step",
-        "input_form",
-        "least_degree",
-        "concurrent",
-        "native",
-        "identity",
+        *("noise", "inputs", "outputs", "overshoots", "variable_step", "input_form", "least_degree"),
+        *("concurrent", "native", "identity"),
     }
 )

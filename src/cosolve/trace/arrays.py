@@ -852,17 +852,8 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{
         function: _structural(function)
         for function in (
-            *(
-                np.concatenate,
-                np.hstack,
-                np.vstack,
-                np.stack,
-                np.column_stack,
-                np.append,
-                np.roll,
-                np.reshape,
-                np.ravel,
-            ),
+            *(np.concatenate, np.hstack, np.vstack, np.stack, np.column_stack, np.append, np.roll),
+            *(np.reshape, np.ravel),
             *(np.transpose, np.flip, np.flipud, np.fliplr, np.tile, np.repeat, np.diag, np.squeeze, np.expand_dims),
             *(np.broadcast_to, np.split, np.array_split, np.take, np.swapaxes, np.moveaxis, np.delete, np.insert),
             *(np.diagonal, np.rot90, np.atleast_2d),

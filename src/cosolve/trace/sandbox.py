@@ -36,19 +36,8 @@ _HEAP = 1 << 9
 
 #: Builtin functions that do the same to stand-ins as to numbers.
 _SAME = (
-    "len",
-    "range",
-    "zip",
-    "enumerate",
-    "tuple",
-    "list",
-    "dict",
-    "map",
-    "filter",
-    "reversed",
-    "sorted",
-    "slice",
-    "set",
+    *("len", "range", "zip", "enumerate", "tuple", "list", "dict", "map", "filter", "reversed", "sorted"),
+    *("slice", "set"),
 )
 _ERRORS = tuple(name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, Exception))
 
@@ -509,39 +498,11 @@ def _refuses(self: Any, *_: Any, **__: Any) -> Any:
 
 
 for _name in (
-    *(
-        "call",
-        "getitem",
-        "setitem",
-        "delitem",
-        "iter",
-        "next",
-        "len",
-        "bool",
-        "float",
-        "int",
-        "index",
-        "contains",
-        "hash",
-    ),
+    *("call", "getitem", "setitem", "delitem", "iter", "next", "len", "bool", "float", "int", "index"),
+    *("contains", "hash"),
     *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "rpow", "matmul", "rmatmul", "neg"),
-    *(
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "eq",
-        "ne",
-        "str",
-        "repr",
-        "format",
-        "enter",
-        "exit",
-        "abs",
-        "mod",
-        "floordiv",
-        "instancecheck",
-    ),
+    *("lt", "le", "gt", "ge", "eq", "ne", "str", "repr", "format", "enter", "exit", "abs", "mod"),
+    *("floordiv", "instancecheck"),
 ):
     setattr(_Opaque, f"__{_name}__", _refuses)
 _Opaque.__array_ufunc__ = None  # type: ignore[attr-defined]
