@@ -395,40 +395,27 @@ def _bitwise(kind: str) -> Callable[..., Any]:
     return rule
 
 
+def _by_name(rule: Callable[[str], Any], **kinds: str) -> dict[Any, Any]:
+    """Rules of numpy's functions of these names."""
+    return {getattr(np, name): rule(kind) for name, kind in kinds.items()}
+
+
 _RULES: dict[Any, Callable[..., Any]] = {
-    np.add: _instruction("add"),
-    np.subtract: _instruction("sub"),
-    np.multiply: _instruction("mul"),
-    np.divide: _instruction("div"),
-    np.negative: _instruction("neg"),
+    **_by_name(_instruction, add="add", subtract="sub", multiply="mul", divide="div", negative="neg", absolute="abs"),
+    **_by_name(_instruction, fabs="abs", sqrt="sqrt", floor="floor", ceil="ceil", trunc="trunc", rint="rint"),
+    **_by_name(_comparing, less="olt", less_equal="ole", greater="ogt", greater_equal="oge"),
+    **_by_name(_comparing, equal="oeq", not_equal="une"),
+    **_by_name(_logical, logical_and="and", logical_or="or", logical_xor="xor"),
+    **_by_name(_bitwise, bitwise_and="and", bitwise_or="or", bitwise_xor="xor"),
     np.positive: lambda tape, x: tape.number(x),
-    np.absolute: _instruction("abs"),
-    np.fabs: _instruction("abs"),
-    np.sqrt: _instruction("sqrt"),
     np.square: lambda tape, x: tape.apply("mul", x, x),
     np.reciprocal: lambda tape, x: tape.apply("div", 1.0, x),
-    np.floor: _instruction("floor"),
-    np.ceil: _instruction("ceil"),
-    np.trunc: _instruction("trunc"),
-    np.rint: _instruction("rint"),
     np.maximum: _extreme("maximum", False, True),
     np.minimum: _extreme("minimum", True, True),
     np.fmax: _extreme("fmax", False, False),
     np.fmin: _extreme("fmin", True, False),
     np.sign: _sign,
-    np.less: _comparing("olt"),
-    np.less_equal: _comparing("ole"),
-    np.greater: _comparing("ogt"),
-    np.greater_equal: _comparing("oge"),
-    np.equal: _comparing("oeq"),
-    np.not_equal: _comparing("une"),
-    np.logical_and: _logical("and"),
-    np.logical_or: _logical("or"),
-    np.logical_xor: _logical("xor"),
     np.logical_not: lambda tape, x: ~Condition(tape, tape.truth(x)),
-    np.bitwise_and: _bitwise("and"),
-    np.bitwise_or: _bitwise("or"),
-    np.bitwise_xor: _bitwise("xor"),
     np.invert: lambda tape, x: _bitwise("xor")(tape, x, True),
 }
 
