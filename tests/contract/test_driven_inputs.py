@@ -392,3 +392,24 @@ def test_one_piece_is_left_as_it_is_up_to_degree_three_and_met_in_four_points_be
     for s in (0.0, 0.25, 0.75, 1.0):  # Chebyshev points of the second kind
         np.testing.assert_allclose(horner(found, s), horner(high.coefficients, s), rtol=1e-11)
     assert abs(horner(found, 0.5) - horner(high.coefficients, 0.5)).min() > 1e-3
+
+
+def test_kinks_cost_no_call_where_nothing_is_differenced():
+    """Jacobians by differences of the others; a part that reads no coupling variable has none."""
+
+    def calls(drive):
+        system = driven(cs.Ode(lambda t, x, u: u - x, lambda t, x, u: x, x0=[1.0], inputs=["u"], outputs=["x"]), drive)
+        tank = lambda h: cs.Linear([[-1.0]], [[1.0]], [[1.0]], x0=[h], inputs=["q"], outputs=["h"])  # noqa: E731
+        both = cs.System({**system.subsystems, "one": tank(1.0), "two": tank(0.0)})
+        both.set(f"{next(iter(system.subsystems))}.u", drive)
+        both.connect("one.h", "two.q")
+        both.connect("two.h", "one.q")
+        method = cs.SemiImplicit(1, jacobian="difference")
+        return cs.simulate(both, t_end=1.0, step=0.1, method=method, compiled=False).stats.calls
+
+    smooth, kinked = (
+        calls(cs.Table([-1.0, 3.0], [0.0, 1.0])),
+        calls(cs.Table(np.linspace(-1, 2, 62), np.arange(62) % 5.0)),
+    )
+    assert kinked == smooth
+    assert smooth["one"] == 30

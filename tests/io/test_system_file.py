@@ -125,6 +125,12 @@ initial = {lam = 0.0}
     joined = load_system(write(masses + joint + SIMULATION)).run()
     np.testing.assert_allclose(joined["one.v"][1:], 0.25, rtol=1e-9)  # m v / (m1 + m2) = 1 / 4 after the impact
 
+    rows = 'residual = "parts:gap"\nof = ["one.v", "two.v"]\n'
+    geared = joint.replace(rows, 'linear = [{"two.v" = 2.0, "one.v" = -6.0}]\n')
+    turned = load_system(write(masses + geared + SIMULATION)).run()
+    np.testing.assert_allclose(turned["one.v"][1:], 0.1, rtol=1e-9)  # v1 + 3 v2 = 1 and v2 = 3 v1
+    np.testing.assert_allclose(turned["two.v"][1:], 0.3, rtol=1e-9)
+
 
 def test_connections_constants_and_every_option_of_a_run(write):
     tanks = """

@@ -1,5 +1,6 @@
 """What cannot be exported is refused with one sentence, and the same model gives the same file."""
 
+import re
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -54,6 +55,15 @@ def test_an_object_needs_cloudpickle(tmp_path, monkeypatch):
     clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
     with pytest.raises(cs.errors.SetupError, match="install cloudpickle, or export a system file"):
         cs.fmi.export_fmu(clock, tmp_path / "x.fmu", method=cs.Jacobi(), step=0.1)
+
+
+@pytest.mark.parametrize(("version", "form"), [("2.0", r"\{[0-9a-f]{32}\}"), ("3.0", "[0-9a-f]{32}")])
+def test_the_token_has_the_form_of_its_version(version, form, tmp_path):
+    """The GUID of FMI 2 stands in braces."""
+    made = cs.fmi.export_fmu(f"{MODEL}:pair", tmp_path / "pair.fmu", version=version)
+    with zipfile.ZipFile(made) as file:
+        root = ElementTree.fromstring(file.read("modelDescription.xml"))
+    assert re.fullmatch(form, root.get("guid" if version == "2.0" else "instantiationToken"))
 
 
 def test_the_same_model_gives_the_same_file_with_everything_in_it(tmp_path):
