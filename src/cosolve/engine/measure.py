@@ -154,7 +154,8 @@ class Measure:
         """Whether values that are accepted are so large that what is added up in equations is to be summed again."""
         largest = max(float(np.abs(v).max(initial=0.0)) for v in (z, y)) if self.has_equations else 0.0
         grown = largest > 2.0 * self._summed
-        self._summed = max(self._summed, largest)
+        if grown:
+            self._summed = largest
         return grown
 
     def keep_terms(self, terms: Vector) -> None:
