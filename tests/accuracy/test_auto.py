@@ -1,6 +1,7 @@
 """Method and step from a tolerance: a quick part of the study in docs/validation/auto.md, and everything around it."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,6 +42,30 @@ def test_the_tolerance_is_met(name):
 
 
 @pytest.mark.covers("TR-11")
+def test_a_run_with_fewer_steps_than_its_pilot_calls_for_is_measured():
+    """A stiff joint: at small tolerances the error is 15 times what the pilot says; missed 2.9 times, in silence."""
+    system, case = CASES["pendulum_FD"].build(), CASES["pendulum_FD"]
+    result = cs.simulate(system, t_end=case.t_end, rtol=1e-3)
+    assert case.error(result) <= 1e-3
+    assert "its run had a coupling error of" in result.meta["choice"]
+    assert result.choice.checks > 0
+
+
+def test_the_order_says_what_so_many_steps_are_worth():
+    told = Trial(cs.SemiImplicit(2), cs.Adaptive(rtol=1e-2), 170, 1.8e-2, 0.5)
+    assert told.expected(1700) == pytest.approx(1.8e-5)
+    assert np.isnan(replace(told, power=0.2).expected(1700))  # no shadow told its error
+
+
+@pytest.mark.covers("TR-11")
+def test_what_a_shadow_misses_itself_counts():
+    """A rotor at 1e-5: a shadow of 0.93 tol whose signals are resolved badly (R = 0.6) stood for an error of 1.23."""
+    case = CASES["rotor"]
+    result = cs.simulate(case.build(), t_end=case.t_end, rtol=1e-5)
+    assert case.error(result) <= 1e-5
+
+
+@pytest.mark.covers("TR-11")
 def test_networks_that_nothing_was_tuned_on():
     case = random_networks(SEEDS[0], 1)[0]
     ratio, _, chosen = automatic(case, case.build(), 1e-3)
@@ -50,13 +75,10 @@ def test_networks_that_nothing_was_tuned_on():
 @pytest.mark.covers("TR-11")
 @pytest.mark.slow
 def test_the_tolerance_is_met_on_the_zoo():
-    left_out = ("lorenz_long", "van_der_pol", "pendulum_FD")  # no reference; very long at 1e-5; below
+    left_out = ("lorenz_long", "van_der_pol")  # no reference; very long at 1e-5
     names = [name for name in CASES if name not in left_out]
     ratios = [automatic(CASES[name], CASES[name].build(), rtol)[0] for name in names for rtol in TOLERANCES]
-    assert sum(ratio <= 1.0 for ratio in ratios) >= 0.98 * len(ratios)
-    assert max(ratios) <= 2.0
-    hardest = CASES["pendulum_FD"]  # its error falls more slowly than the tolerance (docs/validation/auto.md)
-    assert automatic(hardest, hardest.build(), 1e-3)[0] <= 2.0
+    assert max(ratios) <= 1.0
 
 
 @pytest.mark.covers("TR-11")
@@ -70,9 +92,12 @@ def test_the_tolerance_is_met_on_networks(seed):
 @pytest.mark.covers("TR-12")
 @pytest.mark.slow
 def test_it_costs_little_more_than_the_best_fixed_step():
-    """Pilots and shadows included, against brute force that knows the error; at 1e-3 the pilot is half of it."""
+    """Pilots and shadows included, against brute force that knows the error; at 1e-3 the pilot is half of it.
+
+    The shadow that measures the run itself, in 6 of 36 runs, counts: the medians were 1.8 and 1.5 without it.
+    """
     ratios = prices(PRICED)
-    assert [np.median(ratios[rtol]) <= most for rtol, most in zip(TOLERANCES, (2.5, 1.8, 1.5), strict=True)] == [
+    assert [np.median(ratios[rtol]) <= most for rtol, most in zip(TOLERANCES, (2.5, 1.9, 1.6), strict=True)] == [
         True
     ] * 3
     assert max(map(max, ratios.values())) <= 8.0
@@ -80,9 +105,10 @@ def test_it_costs_little_more_than_the_best_fixed_step():
 
 @pytest.mark.covers("TR-12")
 def test_it_costs_little_more_than_the_best_fixed_step_of_one_system():
+    """The longest step limited its pilot, so that a shadow of the run itself counts: 3.0 and 2.0 without it."""
     ratios = prices(["tanks"])
-    assert max(ratios[1e-3]) <= 3.0
-    assert max(ratios[1e-5]) <= 2.0
+    assert max(ratios[1e-3]) <= 4.0
+    assert max(ratios[1e-5]) <= 2.6
 
 
 @pytest.mark.covers("TR-13")

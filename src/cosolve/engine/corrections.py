@@ -54,7 +54,25 @@ class Corrections:
         self.left, self.left_of, self.left_at, self.left_steps = 0.0, "", 0.0, 0
         #: start, length and first residual of a step that machine code has taken back: it comes once more
         self.expected: tuple[float, float, Vector] | None = None
+        #: macro steps that ended on another branch of solutions, and where the first of them began
+        self.changes, self.changed_at = 0, 0.0
         self._labels = plan.z_labels
+
+    def change_branch(self, t: float) -> None:
+        """The step from `t` has found values on another branch of solutions than the one before."""
+        if not self.changes:
+            self.changed_at = t
+        self.changes += 1
+
+    @property
+    def branches(self) -> str:
+        """That the run has changed its branch, as a sentence; empty where it has not."""
+        if not self.changes:
+            return ""
+        return (
+            f"the interface equations have several solutions, and the run has gone over to another one in "
+            f"{self.changes} macro steps, first in that from t = {self.changed_at:.6g}"
+        )
 
     def leave(self, left: float, row: int, t: float) -> None:
         """A step is accepted although corrections that were repeated have left so much of a variable's size."""

@@ -44,6 +44,7 @@ class _Chosen:
 
     def __init__(self, system: System, chooser: Chooser, options: RunOptions) -> None:
         self._system, self._chooser, self._options = system, chooser, options
+        self._checks = 0  # subsystem steps that measured runs
 
     def result(self) -> Result:
         """Run until the tolerance is met, or the error cannot be estimated; another method if the chosen one fails."""
@@ -77,6 +78,7 @@ class _Chosen:
             result = self._run(choice, compared, self._options.max_steps or _enough(pilot, choice.step))
             error = nan if result.stats.note("tolerance") else self._measured(choice, result)
             missed = error > tolerance
+            result.choice = replace(choice, checks=self._checks)
             if not (result.stats.note("tolerance") or missed) or compared.last:
                 return self._missed(result, error) if missed else result
             trial = Trial(choice.method, choice.step, result.stats.steps, subsystem_steps=subsystem_steps(result))
@@ -93,15 +95,23 @@ class _Chosen:
     def _measured(self, choice: Choice, result: Result) -> float:
         """The coupling error of the run itself: by its bar where it has one, or by its shadow.
 
-        The latter where its pilot says little about it, since not the tolerance but the longest step limited that.
+        The latter where its pilot says little about it: not the tolerance but the longest step limited that, or the run
+        took fewer steps than the pilot's error calls for.
         """
         bar, pilot = result.error_bar, choice.pilot
         if bar is not None:
             return bar.worst / (3.0 if bar.sure else 2.0)
-        whole = self._options.every == 1 and self._options.record is None
-        if pilot is None or not whole or pilot.level >= LIMITED or len(result.t) != result.stats.steps + 1:
+        if pilot is None:
             return nan
-        return self._chooser.runner.measured(choice.method, choice.step, result).error
+        expected = pilot.expected(result.stats.steps)
+        limited = pilot.level < LIMITED
+        if not (limited or expected > self._chooser.rtol):
+            return nan
+        if self._options.every != 1 or self._options.record is not None or len(result.t) != result.stats.steps + 1:
+            return nan if limited else expected
+        measured = self._chooser.runner.measured(choice.method, choice.step, result)
+        self._checks += sum(measured.shadow.values())
+        return measured.error
 
     def _missed(self, result: Result, error: float) -> Result:
         """The last run there is, which has missed the tolerance by what it knows itself."""

@@ -53,6 +53,8 @@ class Choice:
         The pilot run on which the choice rests.
     doubt : str, default ""
         Why the tolerance will not be met, if so.
+    checks : int, default 0
+        Subsystem steps that measured the coupling error of the run that followed.
 
     Examples
     --------
@@ -68,11 +70,12 @@ class Choice:
     trials: tuple[Trial, ...] = field(default=(), repr=False, compare=False)  # they hold times, which are never equal
     pilot: Trial | None = field(default=None, repr=False, compare=False)
     doubt: str = ""
+    checks: int = field(default=0, repr=False, compare=False)
 
     @property
     def spent(self) -> int:
-        """Subsystem steps of all pilot runs, Jacobians included."""
-        return sum(trial.spent for trial in self.trials)
+        """Subsystem steps of all pilot runs and checks, Jacobians included."""
+        return sum(trial.spent for trial in self.trials) + self.checks
 
     def __str__(self) -> str:
         return self.sentence

@@ -13,6 +13,7 @@ from cosolve.accuracy.auto import Trial
 from cosolve.accuracy.auto.pilot_comparison import worst
 from cosolve.accuracy.error_bar import estimated, output_parts
 from cosolve.accuracy.recorded_run import Path
+from cosolve.accuracy.resolution import resolution
 from cosolve.accuracy.shadow import Shadow
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.errors import CosolveError, EndOfSimulation, SimulationError, StepSizeError
@@ -53,11 +54,16 @@ class Pilots:
             return self._shadowed(trial, result, plan) if shadow else trial
 
     def measured(self, method: Method, step: float | Adaptive | None, result: Result) -> Trial:
-        """A run that was made elsewhere, with its coupling error by its shadow; quiet as well."""
+        """A run that was made elsewhere, with its coupling error by its shadow; quiet as well.
+
+        What the signals of the shadow miss themselves, the share `R` of that error, is added.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             trial, plan = told(Trial(method, step), result), self.system.plan()
-            return self._shadowed(replace(trial, size=sizes(plan, trial.y)), result, plan)
+            trial = self._shadowed(replace(trial, size=sizes(plan, trial.y)), result, plan)
+            z = np.asarray(result.column("z"))[:, : plan.n_z]
+            return replace(trial, error=trial.error * (1.0 + resolution(method, z, result.H)))
 
     def judged(self, method: Method, step: float | Adaptive) -> Trial:
         """A run with a given step and its error bar, which is more careful than a shadow that another run checks."""

@@ -109,6 +109,14 @@ class Trial:
         times: float = max(self.excess(tolerance), 1.0) ** power
         return times
 
+    def expected(self, steps: int) -> float:
+        """The coupling error of a run of so many steps, by the order of the method; NaN where no shadow told this one's.
+
+        A run whose tolerance is met by `factor` and takes fewer steps than the order asks for contradicts the pilot:
+        its `factor` was not that of small tolerances.
+        """
+        return nan if self.power is not None else self.error * (self.steps / steps) ** (self.method.degree + 1)
+
     def after(self, before: Trial, moved: float) -> Trial:
         """The same run with the error that follows from one at a larger tolerance, which it moved by so much.
 

@@ -15,6 +15,7 @@ from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector
 from cosolve.engine.corrections import LEAST, LITTLE, MUCH, Corrections, is_too_much
 from cosolve.engine.measure import DIVERGED, Measure
+from cosolve.engine.python.branch import Branch
 from cosolve.engine.python.interface_problem import InterfaceEquations
 from cosolve.engine.python.repeated_correction import Repeats
 from cosolve.engine.python.rounding import terms_of_outputs
@@ -131,6 +132,8 @@ class StepExecutor:
         self._watched, self.corrections = watched, Corrections(plan, relaxed)
         self._serial: Serial | None = None
         self._equations: InterfaceEquations | None = None
+        several = watched and len(self._correctors) == 1 and (self.measure.has_equations or caller.may_loop)
+        self._branch = Branch() if several else None  # of interface equations that may have several solutions
         self._begin_counting()
         self._begin_corrections()
 
@@ -170,6 +173,8 @@ class StepExecutor:
             if self._given_up is None or isinstance(failure, ConvergenceError):
                 raise
             raise self._given_up from failure
+        if self._branch is not None and self._branch.accept():
+            self.corrections.change_branch(window.t0)
         if self._proof.open and self._opened is not None and not self.caller.endings and self._proof.due():
             self._proof.note(prove_rollback(self.trial, self._opened))
             refuse_answers_by_time(self.trial, self._opened, self.z, self.y)
@@ -207,6 +212,8 @@ class StepExecutor:
         if not self._repeats:
             return
         self._begin_corrections()
+        if self._branch is not None:
+            self._branch.begin()
         declaration, plan = self.declaration, self.plan
         how = self.method.degree, declaration.jacobian, declaration.increment
         self.trial = Trial(self.caller, history, window, *how, (self.measure.size, self.measure.y_size))
@@ -350,6 +357,13 @@ class StepExecutor:
                 corrector.start_step()
         self._uncorrected = r
         dz: Vector = newton.solve(r, self._equations or self.equations)
+        if self._branch is not None and self._branch.returns():
+            guess, z = self.z, self.history.values[0]
+            self.rollback()
+            self.sweep(self.ending_in(z))
+            self._uncorrected = r = self.residual(z)
+            newton.start_step()
+            dz = guess - z + newton.solve(r, self.equations)
         return dz
 
     def minus(self, a: Vector, b: Vector) -> Vector:
@@ -427,7 +441,12 @@ class StepExecutor:
         if self._given_up is not None:  # the Jacobian at hand is of another iterate
             corrector.start_run(equations.of_labels(self.plan.z_labels))
             corrector.start_step()
-        return equations.whole(corrector.correct(equations.of(z), equations.of(r), equations))
+        found = corrector.correct(equations.of(z), equations.of(r), equations)
+        if self._branch is not None and self._branch.returns():
+            corrector.start_step()
+            self._guess = self.history.values[0].copy()
+            return self._guess
+        return equations.whole(found)
 
     def already_evaluated(self, z: Vector) -> bool:
         return z is self._ended or np.array_equal(z, self._ended)
@@ -490,7 +509,10 @@ class StepExecutor:
     def jacobian(self) -> Any:
         """The interface Jacobian of the problem at hand; subsystems do not stay where they were."""
         self._ended = _NOWHERE
-        return self.trial.jacobian()
+        G = self.trial.jacobian()
+        if self._branch is not None:
+            self._branch.see(G)
+        return G
 
     def _is_rounding(self, plan: Plan, r: Vector, z: Vector, tol: float, inside: float) -> bool:
         """True when every residual that misses the tolerance is rounding of its own evaluation."""
@@ -574,6 +596,7 @@ class StepExecutor:
             "shape": self._shape,
             "started": self._started,
             "judged": self._judged,
+            "side": 0.0 if self._branch is None else self._branch.side,
         }
 
     @memory.setter
@@ -583,3 +606,5 @@ class StepExecutor:
         self.measure.take_over(saved["measure"])
         self.measure.known = False
         self._shape, self._started, self._judged = saved["shape"], saved["started"], saved["judged"]
+        if self._branch is not None:
+            self._branch.side = saved.get("side", 0.0)
