@@ -69,9 +69,10 @@ class Corrections:
         """That the run has changed its branch, as a sentence; empty where it has not."""
         if not self.changes:
             return ""
+        count = "1 macro step" if self.changes == 1 else f"{self.changes} macro steps"
         return (
-            f"the interface equations have several solutions, and the run has gone over to another one in "
-            f"{self.changes} macro steps, first in that from t = {self.changed_at:.6g}"
+            "the interface equations have several solutions, and the run has gone over to another one in "
+            f"{count}, first in that from t = {self.changed_at:.6g}"
         )
 
     def leave(self, left: float, row: int, t: float) -> None:

@@ -110,10 +110,10 @@ class Trial:
         return times
 
     def expected(self, steps: int) -> float:
-        """The coupling error of a run of so many steps, by the order of the method; NaN where no shadow told this one's.
+        """The coupling error of a run of so many steps, by the order of the method.
 
-        A run whose tolerance is met by `factor` and takes fewer steps than the order asks for contradicts the pilot:
-        its `factor` was not that of small tolerances.
+        NaN where no shadow told the error of this one. A run whose tolerance follows from `factor`, and that takes
+        fewer steps than the order asks for, contradicts its pilot: that `factor` was not the one of small tolerances.
         """
         return nan if self.power is not None else self.error * (self.steps / steps) ** (self.method.degree + 1)
 
