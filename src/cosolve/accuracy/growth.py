@@ -13,6 +13,9 @@ Watched are the sizes of the coupling variables at macro points. Three findings 
    tried out (`growth_origin.py`). Where nothing can be tried, values a million times beyond the scale of the run are
    reported as what they are: growth of unknown cause.
 
+A run of fewer steps than these findings need is looked at as a whole at its end: where values have at least doubled, and
+macro steps are quick, the map of the macro step says whether the coupling did it.
+
 A look costs some microseconds and is taken every few hundred steps, every some thousand in compiled runs. It goes into
 detail only when a value has tripled since the last time it did.
 """
@@ -30,6 +33,7 @@ from cosolve.accuracy.budget import Budget
 from cosolve.accuracy.growth_origin import blame, can_be_tried, columns
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.basics.scale import floor_of
+from cosolve.stepsize.sequence import Uniform
 from cosolve.subsystem.base import has_capability
 
 if TYPE_CHECKING:
@@ -47,6 +51,8 @@ _WIDEST, _NUMBERS = 4096, 1 << 18  # entries that are watched, and numbers held 
 _KEPT = 256  # rows of a chunk that is let pass, as many as a look takes by itself
 _SCALES = ((16, 1), (32, 1), (64, 1), (64, 3), (64, 9), (64, 27), (64, 81), (64, 243), (64, 729))  # samples, stride
 _SHORTEST = 16  # steps over which growth is believed
+#: A short run: its most steps, the macro steps that trials may take then, and the longest a step may have taken (s).
+_SHORT, _SHORT_TRIALS, _QUICK = 2 * _SHORTEST, 300, 0.01
 _NOISE = 1e-9  # below this part of what came of it, a value is not the beginning of anything
 _AGAIN = 3.0  # a value that passed is looked at again when it is so many times larger
 _SHARE = 0.5  # of the macro steps of the run that trials may take besides
@@ -107,6 +113,7 @@ class GrowthMonitor:
         self._compiled = 0  # of the steps so far
         self._own = False  # the model made the values grow, when that was tried last
         self._off = not core.plan.n_z
+        self._first: list[Matrix] = [core.z[np.newaxis, :: self._every].copy()]  # all rows of a short run
 
     def _begin(self, start: Vector) -> None:
         """What values have begun with; nothing is known as long as all were zero and none has a nominal value."""
@@ -215,11 +222,34 @@ class GrowthMonitor:
                 self.found = self._judged(z, m, length, failed)
         return self.found
 
+    def look_at_short(self) -> Growth | None:
+        """Look at a run that has ended after few steps."""
+        core, rows = self._core, np.concatenate(self._first)
+        n = len(rows) - 1
+        if self._off or self.found is not None or not 3 <= n == self._steps < _SHORT:
+            return None
+        sizes, third = np.abs(rows), max(1, n // 3)
+        begun, ended = sizes[: third + 1].max(axis=0), sizes[-third:].max(axis=0)
+        grown = np.flatnonzero((ended > _TWOFOLD * begun) & (ended > self._given) & (begun > 0.0))
+        if not len(grown) or not isinstance(core.windows, Uniform) or not self._able or not self._columns:
+            return None
+        if core.caller.seconds.sum() > _QUICK * n or not np.isfinite(ended).all():
+            return None
+        m = int(grown[np.argmax(ended[grown])])
+        per_step = float(ended[m] / begun[m]) ** (1.0 / (n - third))
+        H = core.windows.usual
+        cause, stable = blame(core, H, sure=False, mapped=True, per_step=per_step, budget=Budget(_SHORT_TRIALS))
+        if cause == "coupling":
+            self.found = self._growth(m, float(ended[m]), per_step, H, cause, stable)
+        return self.found
+
     # -- is it exponential? ----------------------------------------------------------------------------
 
     def _mark(self, z: Matrix) -> None:
         """Write down the largest values of the newest steps; every block passes here once."""
         began, self._steps = self._steps, self._steps + len(z)
+        if self._steps < _SHORT:
+            self._first.append(z.copy())
         self._times.append((self._steps, self._core.t))
         if len(self._times) > _MOST_MARKS:
             del self._times[1:-1:2]

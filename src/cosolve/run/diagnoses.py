@@ -44,7 +44,7 @@ class GrowthDiagnosis(Observer):
         """Beside a failure say that values grew before it; no warning besides."""
         monitor = self._monitor
         if failure is None:
-            self._warn_of(run, monitor.look())
+            self._warn_of(run, monitor.look() or monitor.look_at_short())
         elif isinstance(failure, SimulationError):
             if monitor.found is None:
                 monitor.look(failed=True)

@@ -397,6 +397,32 @@ def test_a_blow_up_in_a_short_run_is_said(steps):
     assert not run(_close_masses(), cs.SemiImplicit(1), 0.05, steps)[1]
 
 
+@pytest.mark.parametrize("steps", [8, 10, 12])
+def test_growth_in_few_steps_is_said(steps):
+    """Up to fivefold, and silent before."""
+    result, said = run(_close_masses(), cs.Jacobi(1), 0.05, steps)
+    assert len(said) == 1
+    assert "Jacobi(1) is unstable here: take a step of about 0.0" in said[0]
+    assert result.stats.calls == {"a": steps, "b": steps}  # trials are none of the run
+    assert not run(_close_masses(), cs.SemiImplicit(1), 0.05, steps)[1]
+
+
+def test_few_steps_of_a_model_that_grows_are_not_blamed():
+    part = lambda: cs.Linear([[0, 1], [25, 0]], [[0], [1]], [[1, 0]], x0=[1, 0], inputs=["u"], outputs=["x"])  # noqa: E731
+    system = cs.System({"a": part(), "b": part()})
+    system.connect("a.x", "b.u")
+    system.connect("b.x", "a.u")
+    result, said = run(system, cs.Jacobi(1), 0.05, 10)
+    assert result["a.x"][-1] > 5.0
+    assert not said
+
+
+def test_few_steps_of_a_slow_part_are_not_tried_out(monkeypatch):
+    """Trials would take longer than the run."""
+    monkeypatch.setattr("cosolve.accuracy.growth._QUICK", 0.0)
+    assert not run(_close_masses(), cs.Jacobi(1), 0.05, 10)[1]
+
+
 def test_growth_of_less_than_a_per_mille_in_every_step_is_said():
     """1 % above the limit: 5600 times the start after 12000 steps, and never tenfold from quarter to quarter."""
     method = cs.SemiImplicit(0)
