@@ -13,8 +13,8 @@ Watched are the sizes of the coupling variables at macro points. Three findings 
    tried out (`growth_origin.py`). Where nothing can be tried, values a million times beyond the scale of the run are
    reported as what they are: growth of unknown cause.
 
-A run of fewer steps than these findings need is looked at as a whole at its end: where values have at least doubled, and
-macro steps are quick, the map of the macro step says whether the coupling did it.
+A run of fewer steps than these findings need is looked at as a whole at its end: where values have at least doubled,
+and macro steps are quick, the map of the macro step says whether the coupling did it.
 
 A look costs some microseconds and is taken every few hundred steps, every some thousand in compiled runs. It goes into
 detail only when a value has tripled since the last time it did.
