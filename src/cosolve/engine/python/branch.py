@@ -11,9 +11,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from cosolve.engine.python.loops import cycles, reactions
+from cosolve.interface.plan import Plan
+from cosolve.subsystem.base import Subsystem, has_capability
 
 #: Interfaces up to this size are looked at: a determinant costs as much as a solution.
 _LARGEST = 50
+
+
+def may_branch(plan: Plan) -> bool:
+    """Whether equations of users, or outputs that react to inputs at once, may give the interface several solutions."""
+    if plan.n_z > _LARGEST:
+        return False
+    if any(block.implicit and block.levels is None for block in plan.blocks):
+        return True
+    widths = [(u.stop - u.start, y.stop - y.start) for u, y in zip(plan.u_slices, plan.y_slices, strict=True)]
+    patterns = [_reacts(part, *width) for part, width in zip(plan.subsystems, widths, strict=True)]
+    return any(pattern.any() for pattern in patterns) and bool(cycles(reactions(plan, patterns)[0]))
+
+
+def _reacts(subsystem: Subsystem, inputs: int, outputs: int) -> npt.NDArray[np.bool_]:
+    """Which outputs react to which inputs at once: as the subsystem says, all where it does not."""
+    if not has_capability(subsystem, "output"):
+        return np.zeros((outputs, inputs), dtype=bool)
+    given = getattr(subsystem, "feedthrough", None)
+    return np.asarray(given(), dtype=bool) if callable(given) else np.ones((outputs, inputs), dtype=bool)
 
 
 class Branch:

@@ -15,7 +15,7 @@ from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector
 from cosolve.engine.corrections import LEAST, LITTLE, MUCH, Corrections, is_too_much
 from cosolve.engine.measure import DIVERGED, Measure
-from cosolve.engine.python.branch import Branch
+from cosolve.engine.python.branch import Branch, may_branch
 from cosolve.engine.python.interface_problem import InterfaceEquations
 from cosolve.engine.python.repeated_correction import Repeats
 from cosolve.engine.python.rounding import terms_of_outputs
@@ -132,8 +132,8 @@ class StepExecutor:
         self._watched, self.corrections = watched, Corrections(plan, relaxed)
         self._serial: Serial | None = None
         self._equations: InterfaceEquations | None = None
-        several = watched and len(self._correctors) == 1 and (self.measure.has_equations or caller.may_loop)
-        self._branch = Branch() if several else None  # of interface equations that may have several solutions
+        #: of interface equations that may have several solutions
+        self._branch = Branch() if watched and len(self._correctors) == 1 and may_branch(plan) else None
         self._begin_counting()
         self._begin_corrections()
 
