@@ -39,7 +39,7 @@ from cosolve.subsystem.base import has_capability
 if TYPE_CHECKING:
     from cosolve.run.core import Core
 
-#: Steps between looks: of the Python engine, and of compiled code.
+#: Steps between looks: of the Python engine, of which a long run takes four times as many, and of compiled code.
 LOOK, LOOK_COMPILED = 256, 1 << 16
 
 _TENFOLD, _THREEFOLD, _TWOFOLD, _SLIGHT = 10.0, 3.0, 2.0, 1.5  # from quarter to quarter of a stretch
@@ -203,7 +203,8 @@ class GrowthMonitor:
 
     def _look(self, z: Matrix, failed: bool) -> Growth | None:
         """Look at the newest macro points, row by row."""
-        self.due = self._look_every if self._steps >= LOOK else min(self._look_every, LOOK // 4)
+        later = max(self._look_every, min(self._steps // 4, 4 * self._look_every))
+        self.due = later if self._steps >= LOOK else min(self._look_every, LOOK // 4)
         if self._off or self.found is not None:
             return None
         level = self._level

@@ -38,10 +38,9 @@ def central_differences(function: Callable[[Vector], Vector], x: Vector, nominal
     array([[6.]])
     """
     columns = []
-    for j in range(len(x)):
-        step = TWO_SIDED * max(float(nominal[j]), abs(float(x[j])))
+    for j, (here, size) in enumerate(zip(x.tolist(), nominal.tolist(), strict=True)):
+        step = TWO_SIDED * max(size, abs(here))
         plus, minus = x.copy(), x.copy()
-        plus[j] += step
-        minus[j] -= step
-        columns.append((function(plus) - function(minus)) / (plus[j] - minus[j]))
+        plus[j], minus[j] = above, below = here + step, here - step
+        columns.append((function(plus) - function(minus)) / (above - below))
     return np.array(columns).T if columns else np.zeros((len(function(x)), 0))

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cosolve.basics.arrays import Index, Matrix, Vector
+from cosolve.basics.arrays import FEW, Index, Matrix, Vector
 
 #: Below this the rounding of the entries alone (2e-16 each, some 50 of them) may change every digit of a solution.
 RCOND = 1e-14
@@ -64,9 +64,8 @@ def equilibration(G: Matrix) -> tuple[Vector, Vector]:
     (array([1., 1.]), array([1.e+09, 4.e+00]))
     """
     size = np.abs(G)
-    columns: Vector = size.max(axis=0)
-    rows: Vector = (size / columns).max(axis=1)
-    return rows, columns
+    columns = largest(size, 0)
+    return largest(size / columns, 1), columns
 
 
 def factorised(A: Any) -> Solve | None:
@@ -91,11 +90,11 @@ def _equilibrated(A: Any, attempt: Callable[[Any], Solve | None]) -> Solve | Non
     from scipy.sparse import diags_array
 
     sparse = not isinstance(A, np.ndarray)
-    columns = _largest(A, 0)
+    columns = largest(abs(A), 0)
     if not columns.all():
         return None
     by_columns = A @ diags_array(1.0 / columns) if sparse else A / columns
-    rows = _largest(by_columns, 1)
+    rows = largest(abs(by_columns), 1)
     if not rows.all():
         return None
     solve = attempt(diags_array(1.0 / rows) @ by_columns if sparse else by_columns / rows[:, np.newaxis])
@@ -107,9 +106,19 @@ def _equilibrated(A: Any, attempt: Callable[[Any], Solve | None]) -> Solve | Non
     return None if solve is None else scaled
 
 
-def _largest(A: Any, axis: int) -> Vector:
-    size: Any = abs(A).max(axis=axis)
-    return np.asarray(size if isinstance(A, np.ndarray) else size.todense()).ravel()
+def largest(size: Any, axis: int) -> Vector:
+    """The largest entry of each column (0) or row (1) of a matrix without a NaN.
+
+    >>> largest(np.array([[1.0, 2.0], [4.0, 3.0]]), 1)
+    array([2., 4.])
+    """
+    if not isinstance(size, np.ndarray):
+        return np.asarray(size.max(axis=axis).todense()).ravel()
+    if size.size > FEW:
+        found: Vector = np.maximum.reduce(size, axis)
+        return found
+    entries = size.tolist()
+    return np.array(list(map(max, entries if axis else zip(*entries, strict=True))))
 
 
 def _dense(A: Matrix) -> Solve | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import FEW, Matrix, Vector
 
 #: Inner dimensions up to this are summed in order.
 IN_ORDER = 64
@@ -28,6 +28,14 @@ def product(A: Matrix, B: Matrix | Vector) -> Matrix | Vector:
     if inner == 0 or inner > IN_ORDER or A.size * B[0].size > 1 << 16:
         return np.asarray(A @ B)
     if B.ndim == 1:
+        if A.size <= FEW:  # the same sums without NumPy's cost; not `sum`, which rounds otherwise from Python 3.12 on
+            sums, b = [], B.tolist()
+            for row in A.tolist():
+                total = row[0] * b[0]
+                for k in range(1, inner):
+                    total += row[k] * b[k]
+                sums.append(total)
+            return np.array(sums)
         return (A * B).cumsum(axis=1)[:, -1]
     return (A[:, :, np.newaxis] * B).cumsum(axis=1)[:, -1]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Vector, magnitude
 
 #: Of the largest magnitude so far: what a number without a nominal value counts at least, where that is more than 1.
 SHARE = 2.0**-13
@@ -78,7 +78,7 @@ def to_unit(v: Vector) -> float:
     >>> to_unit(np.array([0.0, -3.0])), to_unit(np.zeros(2)), to_unit(np.array([3e160])) * 3e160 < 1.0
     (0.25, 1.0, True)
     """
-    largest = float(np.abs(v).max(initial=0.0))
+    largest = magnitude(v)
     if largest == 0.0 or not isfinite(largest):
         return 1.0
     return float(2.0 ** -max(-1000, frexp(largest)[1]))

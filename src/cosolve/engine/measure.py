@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.basics.arrays import Vector
+from cosolve.basics.arrays import Vector, magnitude
 from cosolve.basics.scale import grow_floor
 from cosolve.basics.wording import did_you_mean
 from cosolve.errors import SetupError
@@ -85,21 +85,21 @@ class Measure:
     def see(self, z: Vector, r: Vector, y: Vector) -> None:
         """Take note of the first values that are seen, and of what is asked for."""
         self._see_outputs(y)
-        self._fold(max(float(np.abs(v).max(initial=0.0)) for v in (z, z - r, self.size)))
+        self._fold(max(magnitude(v) for v in (z, z - r, self.size)))
 
-    def _fold(self, magnitude: float) -> None:
-        if magnitude > self._folded:  # floors only grow with it
-            self._folded = magnitude
-            grow_floor(self.size, self.open, magnitude)
+    def _fold(self, largest: float) -> None:
+        if largest > self._folded:  # floors only grow with it
+            self._folded = largest
+            grow_floor(self.size, self.open, largest)
 
     def _see_outputs(self, y: Vector) -> None:
         if not self._reads_outputs:
             return
         np.maximum(self.y_size, np.abs(y), out=self.y_size)
-        magnitude = float(np.maximum.reduce(self.y_size, initial=0.0))
-        if magnitude > self._y_folded:
-            self._y_folded = magnitude
-            grow_floor(self.y_size, self.y_open, magnitude)
+        largest = magnitude(self.y_size)
+        if largest > self._y_folded:
+            self._y_folded = largest
+            grow_floor(self.y_size, self.y_open, largest)
 
     @property
     def least_size(self) -> float:
@@ -113,11 +113,11 @@ class Measure:
 
     def begin(self, z: Vector, r: Vector) -> None:
         """Take note of what the step begins with."""
-        self._start = float(sum(np.abs(v).max(initial=0.0) for v in (self.size, z, r)))
+        self._start = magnitude(self.size) + magnitude(z) + magnitude(r)
 
     def lost(self, z: Vector) -> bool:
         """True when there is no way back."""
-        return bool(np.abs(z).max(initial=0.0) > LOST * self._start)
+        return magnitude(z) > LOST * self._start
 
     def rows(self, z: Vector) -> Vector:
         """What a residual of each row at `z` is measured against."""
@@ -152,7 +152,7 @@ class Measure:
 
     def outgrows_terms(self, z: Vector, y: Vector) -> bool:
         """Whether values that are accepted are so large that what is added up in equations is to be summed again."""
-        largest = max(float(np.abs(v).max(initial=0.0)) for v in (z, y)) if self.has_equations else 0.0
+        largest = max(magnitude(z), magnitude(y)) if self.has_equations else 0.0
         grown = largest > 2.0 * self._summed
         if grown:
             self._summed = largest
@@ -180,7 +180,7 @@ class Measure:
         """Let the sizes grow."""
         self._see_outputs(y)
         np.maximum(self.size, np.abs(z), out=self.size)
-        self._fold(float(np.maximum.reduce(self.size, initial=0.0)))
+        self._fold(magnitude(self.size))
 
 
 def _root_mean_square(values: Vector) -> float:

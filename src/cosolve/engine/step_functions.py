@@ -73,10 +73,18 @@ def direct_step_function(function: Any, executor: type) -> Any:
 
     Step functions of users keep the names of their module, which may change while they run.
     """
-    if not (isinstance(function, FunctionType) and _is_ours(function)):
+    if not (
+        isinstance(function, FunctionType)
+        and _is_ours(function)
+        and OPERATION_NAMES.intersection(function.__code__.co_names)
+    ):
         return function
     space = dict(function.__globals__)
-    space |= {name: getattr(executor, name) for name in OPERATION_NAMES.intersection(function.__code__.co_names)}
+    for name in function.__code__.co_names:
+        if name in OPERATION_NAMES:
+            space[name] = getattr(executor, name)
+        elif isinstance(space.get(name), FunctionType):
+            space[name] = direct_step_function(space[name], executor)
     return FunctionType(function.__code__, space, function.__name__, function.__defaults__, function.__closure__)
 
 

@@ -181,6 +181,8 @@ class CoSimulationFmu(FmuSubsystem):
         self._outputs = self._instance.values(listed_outputs)
         if self._communication.sampled:  # outputs follow at the end of a step
             self._pattern = np.zeros((self._outputs.length, self._communication.inputs.length), dtype=bool)
+        #: whether outputs may react at once to inputs: where the description says so, or does not say
+        self.reacts = bool(self._communication.inputs.length) and (self._pattern is None or bool(self._pattern.any()))
         self._time, self._started = 0.0, False
         self._u: Vector | None = None
         self._retry, self._retried = bool(retry), 0
@@ -234,11 +236,6 @@ class CoSimulationFmu(FmuSubsystem):
         if stateful and all(v.is_float and v.initial == "exact" for v in self.description.states):
             self._states = self._instance.values(self.description.states)
             self.get_state, self.set_state = self._get_state, self._set_state
-
-    @property
-    def reacts(self) -> bool:
-        """True when outputs may react at once to inputs: where the description says so, or does not say."""
-        return bool(self._communication.inputs.length) and (self._pattern is None or bool(self._pattern.any()))
 
     @property
     def functions(self) -> dict[str, int]:

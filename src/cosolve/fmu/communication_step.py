@@ -142,7 +142,8 @@ class CommunicationStep:
 
     def _hand_over(self, u: InputSignal, a: float, s: float) -> None:
         """Inputs for a piece that starts at `a`; held ones are taken at `s`, discrete ones at the macro point."""
-        values = self.at(u, s if self.holds and not self.sampled else a)
+        s = s if self.holds and not self.sampled else a
+        values = u.coefficients[0] if s == 0.0 else self.at(u, s)
         if len(self._discrete):
             values = values.copy()
             values[self._discrete] = u.coefficients[0][self._discrete]

@@ -8,15 +8,15 @@ user equations anything. Rows of `r` and entries of `z` correspond one to one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.basics.arrays import FEW, Index, Matrix, Vector, all_finite, real_array
+from cosolve.basics.arrays import Index, Matrix, Vector, all_finite, finite_doubles, real_array
 from cosolve.basics.differences import TWO_SIDED, central_differences
 from cosolve.basics.scale import sizes_at
 from cosolve.basics.wording import raised, shortened
@@ -31,8 +31,18 @@ from cosolve.subsystem.port import Ports
 #: Central differences of laws and equations: cube root of the rounding unit balances its two errors.
 LAW_INCREMENT = TWO_SIDED
 
+_Entries = tuple[Index, Index, Vector]
+
 #: Laws of more numbers than this are fields.
 _FIELD = 256
+
+
+class Grid:
+    """Rows and columns of a dense block, and those of each of its entries."""
+
+    def __init__(self, rows: Index, columns: Index) -> None:
+        self.rows, self.columns = rows, columns
+        self.every_row, self.every_column = np.repeat(rows, len(columns)), np.tile(columns, len(rows))
 
 
 @dataclass(frozen=True)
@@ -57,32 +67,55 @@ class Block:
         """All entries of y that it reads, argument by argument."""
         return np.concatenate([index for index, _ in self.of]) if self.of else np.zeros(0, dtype=np.intp)
 
+    @cached_property
+    def y_grid(self) -> Grid:
+        """Where the derivatives by its arguments belong."""
+        return Grid(self.rows, self.y_index)
+
+    @cached_property
+    def z_grid(self) -> Grid:
+        """Where the derivatives by its unknowns belong."""
+        return Grid(self.rows, self.rows)
+
+    @cached_property
+    def identity(self) -> _Entries:
+        """The derivatives of its unknowns by themselves."""
+        return self.rows, self.rows, np.ones(len(self.rows))
+
     def call(self, z_rows: Vector, y_read: Vector) -> Vector:
         """The function's value for its own unknowns `z_rows` and the flat arguments `y_read`."""
-        unknowns: list[Any] = []
-        if self.implicit:
-            for port in self.row_ports:
-                part = z_rows[self.row_ports.slice(port.name)]
-                unknowns.append(float(part[0]) if port.size is None else part.copy())
-        if self.levels is None:
-            returned = self._guarded("", self.function, *unknowns, *self._arguments(y_read))
-        else:
+        if self.levels is not None:
             return self._constraint_rows(self.levels, z_rows, y_read)
+        arguments = y_read.tolist() if self._scalars else self._arguments(y_read)
+        if self.implicit:
+            arguments = [*self._unknowns(z_rows), *arguments]
         try:
-            value = self.row_ports.pack(returned)
-            if isinstance(returned, np.ndarray):  # which may be the same one in every call
-                value = value.copy()
+            returned = self.function(*arguments)
+        except Exception as error:
+            self._refuse("", error)
+        try:
+            value = finite_doubles(self.row_ports.listed(returned))
+            packed = self.row_ports.pack(returned) if value is None else value
         except SubsystemError as error:
             raise SubsystemError(f"{self.label} {error}") from None
-        if not all_finite(value):
-            k = int(np.flatnonzero(~np.isfinite(value))[0])
-            bad = self.row_ports.labels()[k]
-            given = np.array2string(y_read, threshold=8)
-            raise NonFiniteError(
-                f"{self.label} returned {value[k]} for '{bad}' from the outputs {given}; check its formula there, or "
-                "take a smaller step if values grew before"
-            )
-        return value
+        if value is None and not all_finite(packed):
+            self._refuse_non_finite(packed, y_read)
+        return packed.copy() if isinstance(returned, np.ndarray) else packed  # which may be the same one in every call
+
+    def _unknowns(self, z_rows: Vector) -> Iterator[Any]:
+        """The values of its own unknowns, port by port."""
+        for port in self.row_ports:
+            part = z_rows[self.row_ports.slice(port.name)]
+            yield float(part[0]) if port.size is None else part.copy()
+
+    def _refuse_non_finite(self, value: Vector, y_read: Vector) -> NoReturn:
+        k = int(np.flatnonzero(~np.isfinite(value))[0])
+        bad = self.row_ports.labels()[k]
+        given = np.array2string(y_read, threshold=8)
+        raise NonFiniteError(
+            f"{self.label} returned {value[k]} for '{bad}' from the outputs {given}; check its formula there, or "
+            "take a smaller step if values grew before"
+        )
 
     def _constraint_rows(self, levels: Levels, z_rows: Vector, y_read: Vector) -> Vector:
         if self.combination is None:
@@ -106,10 +139,13 @@ class Block:
         """Call the user's function; one sentence about what it raises."""
         try:
             return function(*arguments)
-        except SetupError as error:
-            raise SetupError(f"{what}{self.label}: {error}") from None
         except Exception as error:
-            raise SubsystemError(f"{what}{self.label} failed: {raised(error)}") from error
+            self._refuse(what, error)
+
+    def _refuse(self, what: str, error: Exception) -> NoReturn:
+        if isinstance(error, SetupError):
+            raise SetupError(f"{what}{self.label}: {error}") from None
+        raise SubsystemError(f"{what}{self.label} failed: {raised(error)}") from error
 
     def partials(
         self, z_rows: Vector, y_read: Vector, z_seen: Vector | None = None, y_seen: Vector | None = None
@@ -137,7 +173,7 @@ class Block:
             return self._constraint_partials(self.levels, z_rows, y_read, y_size)
         if not self.implicit:
             return np.zeros((len(z_rows), 0)), self._law_partials(z_rows, y_read, y_size)
-        by_y = central_differences(lambda y: self.call(z_rows, y), y_read, y_size)
+        by_y = central_differences(partial(self.call, z_rows), y_read, y_size)
         z_size = sizes_at(z_rows, self.z_size, z_seen)
         return central_differences(lambda z: self.call(z, y_read), z_rows, z_size), by_y
 
@@ -145,7 +181,7 @@ class Block:
         """Exact where the law is jitted."""
         partials = self._exact_partials
         if partials is None:
-            return central_differences(lambda y: self.call(z_rows, y), y_read, y_size)
+            return central_differences(partial(self.call, z_rows), y_read, y_size)
         arguments, slopes = np.array(y_read, dtype=np.float64), np.empty((len(y_read), len(z_rows)))
         memory = arguments, y_size, np.empty(2 * len(z_rows)), slopes
         self._guarded("a derivative of ", partials, *(array.ctypes.data for array in memory))
@@ -180,7 +216,7 @@ class Block:
             by_z[levels.count :, levels.count :] = np.eye(levels.corrections)
         by_y = self._guarded("", levels.row_jacobian, combination, len(y_read), *self._arguments(y_read))
         if by_y is None:
-            by_y = central_differences(lambda y: self.call(z_rows, y), y_read, y_size)
+            by_y = central_differences(partial(self.call, z_rows), y_read, y_size)
         return by_z, by_y
 
     @cached_property
@@ -232,6 +268,11 @@ class Plan:
     _reads: tuple[Index, ...] = field(default=())
 
     @cached_property
+    def identity(self) -> Matrix:
+        """One on the diagonal, for every coupling variable."""
+        return np.eye(self.n_z)
+
+    @cached_property
     def n_subsystems(self) -> int:
         """Number of subsystems."""
         return len(self.subsystems)
@@ -269,22 +310,24 @@ class Plan:
     def by_variables(self, i: int, by_input: Matrix) -> Matrix:
         """Derivatives by the coupling variables that subsystem `i` reads, of such by its inputs; added up in order."""
         fed, columns, factors = self._fed_inputs[i]
-        if len(fed) <= FEW:  # the same sums, without the machinery
-            few = np.zeros((*by_input.shape[:-1], len(self._reads[i])))
-            for k, column in enumerate(columns.tolist()):
-                few[..., column] += by_input[..., fed[k]] * factors[k]
-            return few
+        if len(fed) == len(self._reads[i]):  # one input for each
+            return by_input[..., fed] * factors + 0.0
         by_z, last_first = np.zeros((*by_input.shape[:-1], len(self._reads[i]))), (-1, *range(by_input.ndim - 1))
         np.add.at(by_z.transpose(last_first), columns, (by_input[..., fed] * factors).transpose(last_first))
         return by_z
 
     @cached_property
     def _fed_inputs(self) -> list[tuple[Index, Index, Vector]]:
-        """Per subsystem: inputs that read a coupling variable, the place of that among `reads`, and the factor."""
+        """Per subsystem: inputs that read a coupling variable, the place of that among `reads`, and the factor.
+
+        In the order of these places.
+        """
         found = []
         for i, part in enumerate(self.u_slices):
             fed = np.flatnonzero(self.u_source[part] >= 0)
             columns = np.searchsorted(self.reads(i), self.u_source[part][fed])
+            order = np.argsort(columns, kind="stable")
+            fed, columns = fed[order], columns[order]
             found.append((fed, columns, self.u_factor[part][fed]))
         return found
 
@@ -331,6 +374,12 @@ class Plan:
             r[block.rows] = value if block.implicit else z[block.rows] - value
         return r
 
+    @cached_property
+    def _copied_partials(self) -> tuple[_Entries, _Entries]:
+        """The derivatives of plain connections by coupling variables and by outputs."""
+        ones = np.ones(len(self.copy_rows))
+        return (self.copy_rows, self.copy_rows, ones), (self.copy_rows, self.copy_from, -ones)
+
     def partials(
         self, z: Vector, y: Vector, seen: tuple[Vector, Vector] | None = None
     ) -> tuple[list[_Entries], list[_Entries]]:
@@ -338,19 +387,17 @@ class Plan:
 
         `seen` are how large coupling variables and outputs have been so far.
         """
-        ones = np.ones(len(self.copy_rows))
-        by_z: list[_Entries] = [(self.copy_rows, self.copy_rows, ones)]
-        by_y: list[_Entries] = [(self.copy_rows, self.copy_from, -ones)]
+        by_z, by_y = [self._copied_partials[0]], [self._copied_partials[1]]
         for block in self.blocks:
             index = block.y_index
             sizes = () if seen is None else (seen[0][block.rows], seen[1][index])
             dz, dy = block.partials(z[block.rows], y[index], *sizes)
             if block.implicit:
-                by_z.append(_coordinates(block.rows, block.rows, dz))
-                by_y.append(_coordinates(block.rows, index, dy))
+                by_z.append(_coordinates(block.z_grid, dz))
+                by_y.append(_coordinates(block.y_grid, dy))
             else:
-                by_z.append((block.rows, block.rows, np.ones(len(block.rows))))
-                by_y.append(_coordinates(block.rows, index, -dy))
+                by_z.append(block.identity)
+                by_y.append(_coordinates(block.y_grid, -dy))
         return by_z, by_y
 
     def rounding(self, z: Vector, y: Vector, terms: Vector | None = None) -> Vector:
@@ -412,11 +459,8 @@ class Plan:
         raise IndexError(k)
 
 
-_Entries = tuple[Index, Index, Vector]
-
-
-def _coordinates(rows: Index, columns: Index, values: Any) -> _Entries:
+def _coordinates(grid: Grid, values: Any) -> _Entries:
     """Coordinates of a dense or sparse block."""
-    if hasattr(values, "tocoo"):
-        return rows[values.row], columns[values.col], values.data
-    return np.repeat(rows, len(columns)), np.tile(columns, len(rows)), values.ravel()
+    if isinstance(values, np.ndarray):
+        return grid.every_row, grid.every_column, values.ravel()
+    return grid.rows[values.row], grid.columns[values.col], values.data

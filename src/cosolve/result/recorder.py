@@ -154,9 +154,9 @@ class Memory:
         ends = self._norms_before + len(self._norms) + (0 if counts is None else np.cumsum(counts))
         for name, target in self.buffers(rows).items():
             value: Any = ends if name == "norms_end" else block[name]
-            if np.ndim(value) < target.ndim:
+            if getattr(value, "ndim", 0) < target.ndim:
                 self._note_same(name, rows, value)
-            elif value.ctypes.data != target.ctypes.data:
+            elif not np.may_share_memory(value, target) or value.ctypes.data != target.ctypes.data:
                 target[:] = value
         self._norms.frombytes(np.ascontiguousarray(block[NORMS], np.float64).tobytes())
         self._count += rows

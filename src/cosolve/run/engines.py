@@ -12,7 +12,7 @@ from cosolve.result import Layout
 from cosolve.run.core import Core
 from cosolve.run.rows import Rows
 
-_WRITE_EVERY = 0.01  # seconds: no later than that, and when a run ends, steps are recorded
+_WRITE_EVERY = 0.03  # seconds: no later than that, and when a run ends, steps are recorded
 _WIDE = 4096  # numbers in a row from which on steps are handed over one by one, without being packed
 
 

@@ -76,7 +76,9 @@ class Rows:
         rows = np.frombuffer(self._rows, self._type)
         took: dict[str, Any] = {}
         for name, before in zip(("calls", "seconds", "rejected"), self.totals, strict=True):
-            took[name] = np.diff(rows[name], axis=0, prepend=np.array([before]))
+            took[name] = differences = rows[name].copy()
+            differences[1:] -= rows[name][:-1]
+            differences[0] -= before
         self.totals = rows["calls"][-1].copy(), rows["seconds"][-1].copy(), int(rows["rejected"][-1])
         columns: dict[str, Any] = {name: rows[name] for name in ("t", "y", "z", "H", "iterations", "residual", "error")}
         chunk = Chunk(

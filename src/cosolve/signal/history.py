@@ -29,35 +29,27 @@ from cosolve.signal.polynomial import end_values, lagrange_weights
 class History:
     """Values at the newest macro point `T_n` and at those before it.
 
-        `values[0]` belongs to `T_n`, `values[j]` to `T_{n-j}`; `steps[j]` is the step from `T_{n-j-1}` to `T_{n-j}`.
-        Steps, not times, are stored: on a uniform grid the node positions are exact integers however long the run.
+    `values[0]` belongs to `T_n`, `values[j]` to `T_{n-j}`; `steps[j]` is the step from `T_{n-j-1}` to `T_{n-j}`.
+    Steps, not times, are stored: on a uniform grid the node positions are exact integers however long the run.
 
-        >>> from collections.abc import Callable, Sequence
-
-    import numpy as np
-        >>> h = History(np.array([0.0]), depth=2)
-        >>> h.push(np.array([1.0]), 0.1)
-        >>> float(h.extrapolate(1, 0.1).sum())           # the line through 0 and 1 reaches 2
-        2.0
+    >>> import numpy as np
+    >>> h = History(np.array([0.0]), depth=2)
+    >>> h.push(np.array([1.0]), 0.1)
+    >>> float(h.extrapolate(1, 0.1).sum())           # the line through 0 and 1 reaches 2
+    2.0
     """
 
     #: how many points more than values a polynomial needs
     reach = 0
+    #: weights of the past values in the polynomial through them
+    past_weights: Callable[[tuple[float, ...]], Matrix] = staticmethod(lagrange_weights)
+    #: weights of the end value and the past values in the signal; the end of the step comes first
+    end_weights: Callable[[tuple[float, ...]], Matrix] = staticmethod(lagrange_weights)
 
     def __init__(self, value: Vector, depth: int) -> None:
         self.depth = depth
         self.values: list[Vector] = [value]
         self.steps: list[float] = []
-
-    @staticmethod
-    def past_weights(nodes: tuple[float, ...]) -> Matrix:
-        """Weights of the past values in the polynomial through them."""
-        return lagrange_weights(nodes)
-
-    @staticmethod
-    def end_weights(nodes: tuple[float, ...]) -> Matrix:
-        """Weights of the end value and the past values in the signal; the end of the step comes first."""
-        return lagrange_weights(nodes)
 
     @staticmethod
     def kept(z: Vector, signal: Callable[[], Matrix]) -> Vector:

@@ -118,6 +118,7 @@ class Uniform(Windows):
         )
         self._origin, self._n, self.t = t, 0, t
         self._inside = False  # between two points of the grid, after a step that was cut
+        self._whole = nan  # the length of the step of the grid that was proposed last
 
     def _restart(self, t: float, saved: dict[str, Any]) -> None:
         self._begin(t)
@@ -125,6 +126,7 @@ class Uniform(Windows):
     def propose(self, H: float | None = None, limit: float = inf) -> Window:
         clock, t = self._clock, self.t
         t1, length = clock.time(self._n + 1), clock.step(self._n)
+        self._whole = length
         if self._inside:
             length = t1 - t
         if H is not None:
@@ -177,7 +179,7 @@ class Uniform(Windows):
         self.t = float(times[-1])
 
     def judge(self, window: Window, outcome: Outcome) -> float | None:
-        if window.H == self._clock.step(self._n) or (self._inside and window.t1 == self._clock.time(self._n + 1)):
+        if window.H == self._whole or (self._inside and window.t1 == self._clock.time(self._n + 1)):
             self._n += 1
             self.t, self._inside = window.t1, False
         elif window.t1 < self.t_end:
@@ -188,7 +190,7 @@ class Uniform(Windows):
 
     def judge_cut(self, window: Window, outcome: Outcome) -> float | None:
         end = self._clock.time(self._n + 1)
-        if window.t1 >= end or window.H == self._clock.step(self._n):
+        if window.t1 >= end or window.H == self._whole:
             return self.judge(window, outcome)
         self.t, self._inside = window.t1, True
         return nan

@@ -96,6 +96,7 @@ class Linear(Subsystem):
         self._has_feedthrough = bool(self.D.any())
         self.x = self.x0.copy()
         self._flows: OrderedDict[tuple[float, int], Matrix] = OrderedDict()
+        self._moved: tuple[tuple[float, bytes], Matrix] = (0.0, b""), self.B  # states by inputs over the last step
         self._chains: dict[int, tuple[Matrix, Vector]] = {}
 
     def start(self, t0: float) -> Vector:
@@ -157,8 +158,11 @@ class Linear(Subsystem):
         ndarray
             Shape (outputs, inputs).
         """
-        response = self._propagator(H, len(weight) - 1)[:, len(self.x) :]
-        J: Matrix = self.C @ (weight @ response.reshape(len(self.x), len(weight), -1))
+        known = H, weight.tobytes()
+        if known != self._moved[0]:
+            response = self._propagator(H, len(weight) - 1)[:, len(self.x) :]
+            self._moved = known, weight @ response.reshape(len(self.x), len(weight), -1)
+        J: Matrix = self.C @ self._moved[1]
         if self._has_feedthrough:
             J += self.D * weight.sum()
         return J

@@ -208,6 +208,8 @@ class Ports:
             return values  # type: ignore[no-any-return]
         if kind is float and self.length == 1:
             return (values,)
+        if kind is np.ndarray and values.dtype is _DOUBLE and values.shape == (self.length,):
+            return values  # type: ignore[no-any-return]
         return self.pack(values)
 
     def _pack_each(self, values: Sequence[Any]) -> Vector:

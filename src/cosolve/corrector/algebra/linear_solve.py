@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cosolve.basics.arrays import Vector, all_finite
-from cosolve.basics.lu import RCOND, lu_factor, lu_solve, splu
+from cosolve.basics.lu import RCOND, largest, lu_factor, lu_solve, splu
 from cosolve.basics.wording import listed
 from cosolve.errors import SingularInterfaceError
 
@@ -35,13 +35,12 @@ class Factorised:
         if not all_finite(G.data if self._sparse else G.reshape(-1)):
             raise self._singular(f"it holds a NaN or an infinity {self._first_bad(G)}")
         size = abs(G)
-        rows = np.asarray(size.max(axis=1).todense()).ravel() if self._sparse else size.max(axis=1)
-        columns = np.asarray(size.max(axis=0).todense()).ravel() if self._sparse else size.max(axis=0)
-        if not rows.all():
+        rows, columns = largest(size, 1), largest(size, 0)
+        if 0.0 in rows.tolist():
             raise self._singular(
                 f"the equation of '{labels[int(np.argmin(rows))]}' does not react to any coupling variable"
             )
-        if not columns.all():
+        if 0.0 in columns.tolist():
             raise self._singular(f"no equation reacts to the coupling variable '{labels[int(np.argmin(columns))]}'")
         if self._sparse:
             self._factor_sparse(G, rows)
@@ -69,7 +68,7 @@ class Factorised:
             self._splu = splu(self._scaled)  # the same matrix has the same factors
 
     def _factor_dense(self, G: Any, size: Any, columns: Any) -> None:
-        rows: Any = (size / columns).max(axis=1)  # equilibration(G)
+        rows = largest(size / columns, 1)  # equilibration(G)
         scaled = G / rows[:, np.newaxis] / columns
         self._lu, self._pivots, rcond = lu_factor(scaled)
         if not rcond > RCOND:

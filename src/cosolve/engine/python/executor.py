@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cosolve.basics.arrays import Matrix, Vector
+from cosolve.basics.arrays import Matrix, Vector, magnitude
 from cosolve.corrector.algebra.linear_solve import Factorised
 from cosolve.corrector.base import Corrector
 from cosolve.engine.corrections import LEAST, LITTLE, MUCH, Corrections, is_too_much
@@ -36,7 +36,7 @@ from cosolve.engine.python.trial import Trial
 from cosolve.engine.step_functions import direct_step_function
 from cosolve.errors import ConvergenceError, SimulationError
 from cosolve.interface.plan import Plan
-from cosolve.method.base import Declaration, Method
+from cosolve.method.base import Declaration, Local, Method
 from cosolve.method.constraint import treatment_for, variants, weighted_mean
 from cosolve.method.explicit import in_order
 from cosolve.method.step import MacroStep, Outcome, Window, memory_of, set_memory
@@ -106,6 +106,9 @@ class StepExecutor:
             direct_step_function(declaration.step_function, type(self)),
             "rollback" in method.needs,
         )
+        # how subsystems advance; the output equation needs a subsystem step to begin at
+        self._local = declaration.local
+        self._first_local: Local = "converged" if self._local == "output_equation" else self._local
         self._treatment = treatment_for(plan, declaration.constraints)
         #: rows of coupling variables whose residual is a difference to what outputs ask for
         self._asked = np.ones(plan.n_z, dtype=bool)
@@ -120,6 +123,7 @@ class StepExecutor:
         self._correctors: list[Corrector] = []
         if declaration.corrector is not None:
             self._correctors = [deepcopy(declaration.corrector) for _ in variants(plan, self._treatment, 1.0)]
+        self._learns = type(declaration.corrector).accept is not Corrector.accept if declaration.corrector else False
         self._shape: tuple[float, ...] | None = None  # step and end weights for which Jacobians were made
         self._H = np.nan
         self._started = False  # whether the correctors know what they work on
@@ -134,14 +138,14 @@ class StepExecutor:
         self._equations: InterfaceEquations | None = None
         #: of interface equations that may have several solutions
         self._branch = Branch() if watched and len(self._correctors) == 1 and may_branch(plan) else None
-        self._begin_counting()
         self._begin_corrections()
 
     def __repr__(self) -> str:
         return f"<the macro step of {self.label}>"
 
-    def _begin_counting(self) -> None:
-        """Nothing has happened in this step yet."""
+    def begin(self, history: History, window: Window) -> None:
+        """A macro step is about to be advanced; nothing has happened in it yet."""
+        self.history, self.window, self.z = history, window, history.values[0]
         self._evaluated: tuple[Vector, Vector, Vector] | None = None  # values, outputs, and what outputs ask for there
         self._opened: StepEnd | None = None  # the first one of the step; correctors may change their arrays
         self._moved, self._sweeps, self._converged = False, 0, True
@@ -150,6 +154,9 @@ class StepExecutor:
         self._norms: list[float] = []
         self._left: tuple[Vector, Plan, Vector] | None = None  # values, problem and residual of the last subsystem step
         self._residual = np.nan
+        if self._repeats:
+            self._begin_corrections()
+            self._begin_trial(history, window)
 
     def _begin_corrections(self) -> None:
         """The same for methods that advance over a step more than once."""
@@ -178,40 +185,39 @@ class StepExecutor:
         if self._proof.open and self._opened is not None and not self.caller.endings and self._proof.due():
             self._proof.note(prove_rollback(self.trial, self._opened))
             refuse_answers_by_time(self.trial, self._opened, self.z, self.y)
-        expected, self.corrections.expected = self.corrections.expected, None
-        if expected is not None and self._opened is not None and expected[:2] == (limit.t0, limit.H):
-            refuse_another_beginning(self.plan, self._opened, self.window, expected[2])
-        window = self.window
+        expected, window = self.corrections.expected, self.window
+        if expected is not None:
+            self.corrections.expected = None
+            if self._opened is not None and expected[:2] == (limit.t0, limit.H):
+                refuse_another_beginning(self.plan, self._opened, window, expected[2])
         if self._predicted is None:
             self.extrapolated(self.declaration.guess)
         assert self._predicted is not None
         degree, predicted = self._predicted
-        begun = len(self._problems) + self._renewals  # norms of first guesses
-        iterations = len(self._norms) - begun if self._norms else max(self._sweeps - 1, 0)
-        outcome = Outcome(self.y, z, predicted, degree, iterations, self._residual, self._converged, norms=self._norms)
-        outcome.renewed = self._renewals > 0
-        outcome.left = self._noted
-        if self._further is not None:
-            outcome.unsolved = self._further.refusal()
-            if outcome.unsolved is not None:
-                self._blame(outcome.unsolved)
+        outcome = Outcome(self.y, z, predicted, degree, residual=self._residual)
+        if self._repeats:
+            self._tell_of_corrections(outcome)
         if type(self.history) is not History:
             outcome.kept = self.history.kept(z, self.applied)
         if window is not limit:
             outcome.t1, outcome.H = window.t1, window.H
         return outcome
 
+    def _tell_of_corrections(self, outcome: Outcome) -> None:
+        begun = len(self._problems) + self._renewals  # norms of first guesses
+        outcome.iterations = len(self._norms) - begun if self._norms else max(self._sweeps - 1, 0)
+        outcome.converged, outcome.norms, outcome.renewed = self._converged, self._norms, self._renewals > 0
+        outcome.left = self._noted
+        if self._further is not None:
+            outcome.unsolved = self._further.refusal()
+            if outcome.unsolved is not None:
+                self._blame(outcome.unsolved)
+
     def let_go(self) -> None:
         """No step of this run comes any more."""
         self.trial = _NO_TRIAL
 
-    def begin(self, history: History, window: Window) -> None:
-        """A macro step is about to be advanced."""
-        self.history, self.window, self.z = history, window, history.values[0]
-        self._begin_counting()
-        if not self._repeats:
-            return
-        self._begin_corrections()
+    def _begin_trial(self, history: History, window: Window) -> None:
         if self._branch is not None:
             self._branch.begin()
         declaration, plan = self.declaration, self.plan
@@ -249,9 +255,7 @@ class StepExecutor:
     # -- advancing -------------------------------------------------------------------------------------------
 
     def sweep(self, signal: Matrix) -> None:
-        local = self.declaration.local
-        if local == "output_equation" and not self._moved:  # needs a subsystem step to begin at
-            local = "converged"
+        local = self._local if self._moved else self._first_local
         self._moved, self._sweeps, self._left = True, self._sweeps + 1, None
         self.y = self.caller.sweep(self.window, signal, local)
         if self._repeats:
@@ -266,7 +270,7 @@ class StepExecutor:
 
     def rollback(self) -> None:
         if self._moved:
-            self.trial.rollback()
+            self.caller.restore(self.trial.states)
 
     @property
     def serial(self) -> Serial:
@@ -441,12 +445,15 @@ class StepExecutor:
         if self._given_up is not None:  # the Jacobian at hand is of another iterate
             corrector.start_run(equations.of_labels(self.plan.z_labels))
             corrector.start_step()
-        found = corrector.correct(equations.of(z), equations.of(r), equations)
+        if equations.active is None:
+            found = corrector.correct(z, r, equations)
+        else:
+            found = equations.whole(corrector.correct(equations.of(z), equations.of(r), equations))
         if self._branch is not None and self._branch.returns():
             corrector.start_step()
             self._guess = self.history.values[0].copy()
             return self._guess
-        return equations.whole(found)
+        return found
 
     def already_evaluated(self, z: Vector) -> bool:
         return z is self._ended or np.array_equal(z, self._ended)
@@ -456,8 +463,8 @@ class StepExecutor:
         if not self._watched or before is None or len(self._problems) != 1 or not self.corrections.wanted:
             return False
         if self._further is None:
-            quiet = max(self.corrections.quiet, LEAST * self.measure.least_size)
-            if np.maximum.reduce(np.abs(r), initial=0.0) <= quiet:
+            largest = magnitude(r)
+            if largest <= self.corrections.quiet or largest <= LEAST * self.measure.least_size:
                 return False
             unit = self.measure.unit(z, r)
             began, left = (float((np.abs(v) / unit).max()) for v in (before, r))
@@ -475,7 +482,7 @@ class StepExecutor:
 
     def accept(self, z: Vector) -> None:
         self._solutions.append(z)
-        if len(self._norms) > self._first:
+        if self._learns and len(self._norms) > self._first:
             of = self.equations.of
             self._correctors[self._problem].accept(of(z), of(self.residual(z)))
 
@@ -554,7 +561,7 @@ class StepExecutor:
             measure.keep_terms(self.plan.terms(z, self.y, measure.seen))
 
     def record_residual(self, r: Vector) -> None:
-        self._residual = float(np.maximum.reduce(np.abs(r), initial=0.0))
+        self._residual = magnitude(r)
         self._noted = r if self.plan.explicit else np.where(self._asked, r, 0.0)
 
     def _try_out(self, began: float, left: float) -> None:

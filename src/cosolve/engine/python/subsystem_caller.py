@@ -12,11 +12,11 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from cosolve.basics.arrays import FEW, Index, Matrix, Vector, all_finite
+from cosolve.basics.arrays import FEW, Index, Matrix, Vector, all_finite, finite_doubles
 from cosolve.basics.checks import is_number
 from cosolve.basics.wording import failed_while, raised
 from cosolve.engine.python.consistent_outputs import ConsistentOutputs
@@ -34,8 +34,6 @@ from cosolve.result.notes import Note
 from cosolve.signal import Polynomial
 from cosolve.subsystem.base import has_capability
 
-_DOUBLE = np.dtype(np.float64)
-
 #: Entries up to which a sparse Jacobian is unfolded (240 MB).
 _LARGEST_JACOBIAN = 30_000_000
 
@@ -44,15 +42,6 @@ def _shown(subsystem: Any, times: tuple[float, float] | None) -> bool:
     """Whether an earlier run has shown that the subsystem comes back to its saved states at these times."""
     trusts = getattr(subsystem, "trusts_rollback", None)
     return times is not None and trusts is not None and bool(trusts(*times))
-
-
-def _finite_doubles(numbers: Sequence[float] | Vector) -> Vector | None:
-    """An array of them; None when they are not all finite numbers."""
-    try:
-        values = np.asarray(numbers)
-    except ValueError:  # one is an array
-        return None
-    return values if values.dtype is _DOUBLE and values.ndim == 1 and all_finite(values) else None
 
 
 def _awaited(jobs: dict[int, Future[Any]], advance: Callable[..., Any], i: int, *arguments: Any) -> Any:
@@ -75,6 +64,8 @@ class SubsystemCaller:
         self._few = plan.n_y <= FEW
         # which of them can repeat a step on the same internal grid
         self._can_replay = [has_capability(s, "replay") for s in plan.subsystems]
+        #: which of them have a Jacobian over a step
+        self.gives_jacobian = [has_capability(s, "jacobian") for s in plan.subsystems]
         self._driven = driven_inputs(plan)
         # per subsystem: where its inputs come from, and factors and constants where there are any
         self._feeds: list[tuple[Index, Vector | None, Vector | None]]
@@ -243,7 +234,7 @@ class SubsystemCaller:
         `whole` leaves the step in one piece whatever its driven inputs do inside, as a `replay` does.
         """
         outputs = self._advance(i, window, coefficients, replay, whole)
-        y = _finite_doubles(outputs)
+        y = finite_doubles(outputs)
         return self._packed(i, window, outputs) if y is None else y
 
     def _advance(
@@ -390,7 +381,7 @@ class SubsystemCaller:
         except SubsystemError:
             self._packed_one_by_one(window, numbers)  # one that advanced before comes first
             raise
-        whole = _finite_doubles(numbers)
+        whole = finite_doubles(numbers)
         return self._packed_one_by_one(window, numbers) if whole is None else whole
 
     def _set_out(
@@ -553,6 +544,9 @@ def checked_jacobian(
         ...
     ValueError: a Jacobian with a NaN or an infinity in it (nan for output 'y' by input 'u[1]'); expected finite ...
     """
+    usual = isinstance(given, np.ndarray) and given.shape == shape and given.dtype == np.float64
+    if usual and all_finite(given.reshape(-1)):
+        return cast("Matrix", given.copy())
     expected = f"expected finite numbers of shape {shape} = (outputs, inputs)"
     if hasattr(given, "toarray") and getattr(given, "shape", None) == shape:  # sparse
         if shape[0] * shape[1] > _LARGEST_JACOBIAN:

@@ -20,7 +20,6 @@ from cosolve.engine.python.subsystem_caller import SubsystemCaller
 from cosolve.method.base import JacobianSource
 from cosolve.method.step import Window
 from cosolve.signal import History
-from cosolve.subsystem.base import has_capability
 
 
 class Trial:
@@ -41,7 +40,7 @@ class Trial:
         self.use_signals(*history.interpolation(degree, window.H))
         self.source, self.increment = source, increment
         self._sizes = sizes  # of coupling variables and outputs, as far as they were seen
-        self._states = caller.save()
+        self.states = caller.save()  #: at the start of the step
         self._fresh = True
         self.z = self.y = np.zeros(0)  # of the last subsystem step
         self._responses: list[Matrix] | None = None  # there
@@ -57,11 +56,11 @@ class Trial:
 
     def rollback(self) -> None:
         """All subsystems back to the start of the step."""
-        self.caller.restore(self._states)
+        self.caller.restore(self.states)
 
     def rewind_one(self, i: int) -> None:
         """Subsystem `i` back to the start of the step."""
-        self.caller.restore_one(i, self._states)
+        self.caller.restore_one(i, self.states)
 
     def response(self, i: int, z: Vector, y: Vector, source: JacobianSource, increment: float | None = None) -> Matrix:
         """`d y_i / d z` at `z` by another way than the one that corrections go."""
@@ -99,7 +98,7 @@ class Trial:
         response = self._responses
         if plan.n_z < SPARSE_FROM:
             explicit = plan.explicit  # each residual is of one variable then
-            G = np.eye(plan.n_z) if explicit else np.zeros((plan.n_z, plan.n_z))
+            G = plan.identity.copy() if explicit else np.zeros((plan.n_z, plan.n_z))
             dr_dy = np.zeros((plan.n_z, plan.n_y))
             for matrix, entries in ((dr_dy, by_y),) if explicit else ((G, by_z), (dr_dy, by_y)):
                 for rows, columns, values in entries:
@@ -144,15 +143,15 @@ class Trial:
         """
         caller, plan = self.caller, self.caller.plan
         subsystem = plan.subsystems[i]
-        if self.source == "auto" and has_capability(subsystem, "jacobian"):
-            caller.restore_one(i, self._states)
+        if self.source == "auto" and caller.gives_jacobian[i]:
+            caller.restore_one(i, self.states)
             by_input = caller.jacobian(i, self.window, coefficients, self.weight)
             return plan.by_variables(i, by_input)
         y_i, reads = y[plan.y_slices[i]], plan.reads(i)
         noise = 0.0 if caller.replays(i) else subsystem.noise
         relative = max(self.increment, noise**0.5)
         if caller.is_cut(i, self.window) and len(reads):  # differences are taken over the step in one piece
-            caller.restore_one(i, self._states)
+            caller.restore_one(i, self.states)
             y_i = caller.advance(i, self.window, coefficients, whole=True)
         columns, size = np.empty((len(y_i), len(reads))), self._sizes_of(z)
         for k, m in enumerate(reads):
@@ -180,5 +179,5 @@ class Trial:
     def _perturbed(self, i: int, m: int, shifted: float, coefficients: Matrix) -> Vector:
         """The outputs of subsystem `i` when coupling variable `m` ends in another value."""
         coefficients[:, m] = self.base[:, m] + self.weight * shifted
-        self.caller.restore_one(i, self._states)
+        self.caller.restore_one(i, self.states)
         return self.caller.advance(i, self.window, coefficients, replay=True, whole=True)
