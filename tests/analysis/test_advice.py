@@ -382,7 +382,7 @@ def test_the_search_for_other_methods_is_counted_and_told():
     assert "Jacobi(1) instead" not in tried
     others = {method: steps for method, steps in tried.items() if method.endswith(" instead")}
     assert len(others) >= 5
-    assert max(others.values()) <= disturbed.LEAST == 3 * 96 + 16
+    assert max(others.values()) <= disturbed.LEAST == 3 * 96 + 7 * 16
 
 
 def test_what_was_found_stays_where_a_check_is_ended():
@@ -397,10 +397,46 @@ def test_what_was_found_stays_where_a_check_is_ended():
 
 
 def test_trials_move_the_bar():
-    """By their share of the most macro steps that there may be, not only from method to method."""
-    seen = []
-    budget = TrialProgress(lambda fraction, about: seen.append(fraction), 2).next("Jacobi(1)")
-    for _ in range(disturbed.MOST_STEPS // 2):
+    """By their share of the seconds that they may take, not only from method to method."""
+    seen, now = [], iter(range(100))
+    budget = TrialProgress(lambda fraction, about: seen.append(fraction), 8.0, lambda: next(now)).next("Jacobi(1)")
+    for _ in range(4):
         budget.take()
-    assert seen[0] == 0.0
-    assert seen[-1] == pytest.approx(0.25, abs=1e-3)
+    assert seen == [0.125, 0.25, 0.375, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("steps", "codes", "missing"),
+    [
+        (100, {"not-analysed", "trials-ended"}, {"stable", "unstable", "critical-step", "alternatives"}),
+        (1000, {"unstable", "trials-ended"}, {"stable", "critical-step", "alternatives"}),
+        (10**6, {"unstable", "critical-step", "alternatives"}, {"trials-ended"}),
+    ],
+    ids=["during the first trial", "while the limit is searched", "never"],
+)
+def test_a_check_that_takes_too_long_says_what_it_found(monkeypatch, steps, codes, missing):
+    """A clock that goes on by one second with every macro step of trials, and that many seconds for them."""
+    seconds = iter(range(10**7))
+    monkeypatch.setattr(TrialProgress.__init__, "__defaults__", (float("inf"), lambda: next(seconds)))
+    advice = cs.check(hide(split("F/F")), cs.Jacobi(1), 0.05, seconds=steps)
+    assert codes <= advice.codes()
+    assert not missing & advice.codes()
+    assert "; check a shorter step" not in str(advice)
+    ended = f"not all was tried: the {steps} s for trials are over; seconds={2 * steps} (--seconds {2 * steps}"
+    assert (ended in str(advice)) == ("trials-ended" in codes)
+    if "not-analysed" in codes:
+        assert "99 macro steps of trials do not tell whether it is stable at H = 0.05: the 100 s" in str(advice)
+
+
+def test_families_that_were_not_tried_are_not_called_unstable(monkeypatch):
+    seconds = iter(range(10**7))
+    monkeypatch.setattr(TrialProgress.__init__, "__defaults__", (float("inf"), lambda: next(seconds)))
+    advice = cs.check(hide(split("F/F")), step=0.01, seconds=100)
+    assert advice.ok
+    assert advice.codes() & {"stable", "unstable", "trials-ended"} == {"trials-ended"}
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, "long", float("nan")])
+def test_seconds_of_trials_are_a_positive_number(wrong):
+    with pytest.raises(cs.errors.SetupError, match="seconds must be a positive number"):
+        cs.check(split("F/F"), cs.Jacobi(1), 0.05, seconds=wrong)

@@ -32,7 +32,7 @@ def test_both_sides_of_the_limit(kind, method, limit, rollback):
         assert found.verdict == verdict
         assert abs(found.radius - exact) < 1e-7
         assert found.accuracy < 1e-5
-        assert found.macro_steps < 500
+        assert found.macro_steps <= 528  # five runs of 96, and 16 of the beginning and of one push to either side
 
 
 def test_growth_of_a_millionth_per_step_is_seen():
@@ -195,7 +195,21 @@ def test_a_push_is_not_made_smaller_where_a_larger_one_stands_out_better():
     system.subsystems["one"] = Rounded(system.subsystems["one"])
     trials = disturbed.Trials(system.plan(), cs.Jacobi(0))
     assert disturbed._attempt(trials, 0.02, 96).verdict == "stable"
-    assert trials.macro_steps == 96 + 16 + 2 * 2 * 96
+    assert trials.macro_steps == 96 + 16 + 2 * 2 * 16 + 2 * 96  # two pushes in short, one of them in full
+
+
+def test_a_push_is_as_large_as_the_inputs_where_smaller_ones_are_lost_in_noise():
+    """Outputs of five digits, as of a solver with a tolerance: no verdict with a push of one per cent."""
+
+    class Rounded(Hidden):
+        def advance(self, t0, t1, u):
+            return np.round(super().advance(t0, t1, u), 5)
+
+    system = split("F/F")
+    system.subsystems["one"] = Rounded(system.subsystems["one"])
+    found = cs.analysis.estimate_stability(system, cs.Jacobi(1), 0.02)
+    assert found.verdict == "stable"
+    assert abs(found.radius - cs.analysis.spectral_radius(split("F/F"), cs.Jacobi(1), 0.02)) < found.accuracy
 
 
 def test_check_says_what_to_do():

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cosolve.accuracy.budget import Budget
+from cosolve.accuracy.budget import Budget, OverBudget
 from cosolve.basics.arrays import Matrix, Vector
 from cosolve.engine.python.executor import bind
 from cosolve.engine.python.subsystem_caller import SubsystemCaller
@@ -29,18 +29,20 @@ Verdict = Literal["stable", "unstable", "cannot tell"]
 
 #: Macro steps of a run: tried first, and when that does not decide.
 _LENGTHS = (96, 384)
-#: Pushes relative to the size of the inputs; the first is as good as any on linear systems.
-_PUSHES = (1e-4, 1e-2, 1e-6)
+#: Pushes relative to the size of the inputs; the first is as good as any on linear systems without noise. The larger
+#: ones stand out of the tolerance of solvers inside subsystems, the last is for systems that bend soon.
+_PUSHES = (1e-4, 1e-2, 1.0, 1e-6)
 #: The part of the difference not proportional to the push (bending, noise), relative: from where on another push
 #: is tried, and from where on nothing can be said.
 _CLEAN, _HOPELESS = 1e-5, 0.1
+#: The same for pushes as large as the inputs themselves, which may lead to limits and stops: not tried below.
+_LARGE, _ROUGH = 1.0, 1e-2
 #: A difference that grew by so much is not followed further: nonlinear systems would bend it, numbers overflow.
 _ENOUGH = 1e6
 _FEWEST = 8  # rows that a fit needs
-#: Macro steps of the least that `estimate` tries: a run, the beginning of it again, and a push to either side.
-LEAST = 3 * _LENGTHS[0] + 2 * _FEWEST
-#: Those of the most that it tries: every push, in every length.
-MOST_STEPS = sum((1 + 2 * len(_PUSHES)) * length + 2 * _FEWEST for length in _LENGTHS)
+_SHORT = 2 * _FEWEST  # macro steps by which pushes are compared
+#: Macro steps of one verdict: a run, the beginning of it before, pushes in short, and one of them to either side.
+LEAST = 3 * _LENGTHS[0] + _SHORT * (1 + 2 * (len(_PUSHES) - 1))
 _LARGEST_ORDER = 48
 #: Entries of a column of delayed copies; wider sequences are mixed into fewer. The largest fit takes 0.03 s.
 _TALLEST = 1024
@@ -169,13 +171,16 @@ def estimate(trials: Trials, H: float) -> Estimate:
     if not trials.plan.n_z:
         return replace(found, verdict="stable", radius=0.0, accuracy=0.0)
     for length in _LENGTHS:
-        if not trials.budget.allows(3 * length + 2 * _FEWEST):
+        if not trials.budget.allows(3 * length + _SHORT):
             reason = f"the run is too short for {3 * length} macro steps of trials"
             found = found if np.isfinite(found.radius) else replace(found, reason=reason)
             break
         try:
             with np.errstate(all="ignore"):  # a trial may go beyond all numbers
                 found = _attempt(trials, H, length)
+        except OverBudget as ended:
+            found = found if np.isfinite(found.radius) else replace(found, reason=str(ended))
+            break
         except CosolveError as error:
             found = Estimate("cannot tell", np.nan, np.inf, 0, f"its first macro steps failed: {error}")
             break
@@ -188,31 +193,20 @@ def estimate(trials: Trials, H: float) -> Estimate:
 
 def _attempt(trials: Trials, H: float, length: int) -> Estimate:
     """The estimate from runs of one length, with the push that leaves the cleanest difference."""
-    plan = trials.plan
+    short = trials.run(H, min(length, _SHORT))
     plain = trials.run(H, length)
-    again = trials.run(H, min(length, 2 * _FEWEST))
-    repeats = np.abs(again - plain[: len(again)]).max(axis=0) if len(again) <= len(plain) else np.inf
-    size = np.abs(plain).max(axis=0)
-    unit, skipped = _push(plan, plain), trials.method.depth + 1  # the first steps are those of a start
-    nominal = np.where(plan.z_open, float(size.max(initial=0.0)) or 1.0, plan.z_nominal)
-    reach = np.maximum(size, np.concatenate([np.full(plan.n_y, nominal.max()), nominal]))
+    repeats = np.abs(short - plain[: len(short)]).max(axis=0) if len(short) <= len(plain) else np.inf
+    pushed = _Pushed(trials, H, plain, repeats)
+    expected, ratios = _noise_of_pushes(pushed, length), dict[float, float]()
     best: tuple[float, Matrix, Matrix] | None = None
-    for relative in _PUSHES:
-        push, far = relative * unit, _ENOUGH * relative * reach
-        whole = trials.run(H, len(plain), push, np.array([plain - far, plain + far]))
-        half = trials.run(H, len(whole), -0.5 * push)
-        count = min(len(whole), len(half))
-        whole, half, base = whole[:count] - plain[:count], half[:count] - plain[:count], plain[:count]
-        linear = (whole - 4.0 * half) / 3.0  # free of squares of the push
-        noise = np.abs(whole + 2.0 * half) + repeats + 4e-16 * np.maximum(np.abs(base), np.abs(linear))
-        linear, noise = _heard(linear[skipped:], noise[skipped:])
-        ratio = float(np.linalg.norm(noise)) / max(float(np.linalg.norm(linear)), 1e-300)
-        better = best is None or ratio < best[0]
-        noisy = better and best is not None and relative > _PUSHES[0]  # a smaller push would be lost in it
-        if better:
-            best = ratio, linear, noise
-        if ratio < _CLEAN or noisy or not trials.budget.allows(2 * length):
-            break
+    for relative in sorted(_PUSHES, key=lambda relative: expected.get(relative, np.inf)):
+        least = min(ratios.values(), default=np.inf)
+        if ratios and not (expected.get(relative, 0.0) < least and trials.budget.allows(2 * length)):
+            continue
+        if _may_be_cleaner(relative, ratios):
+            found = pushed(relative, len(plain))
+            ratios[relative] = found[0]
+            best = found if best is None or found[0] < best[0] else best
     assert best is not None
     ratio, linear, noise = best
     if ratio > _HOPELESS:
@@ -220,7 +214,54 @@ def _attempt(trials: Trials, H: float, length: int) -> Estimate:
             return Estimate("stable", 0.0, 0.0, 0, "a push on the inputs leaves no trace")
         reason = f"a push on the inputs cannot be told from noise, switching or bending ({100 * ratio:.0f} % of it)"
         return Estimate("cannot tell", np.nan, np.inf, 0, reason)
-    return judge(linear, noise, length - skipped)
+    return judge(linear, noise, length - pushed.skipped)
+
+
+class _Pushed:
+    """What a push changes in the macro steps of a run, and the part of it that is not proportional to the push."""
+
+    def __init__(self, trials: Trials, H: float, plain: Matrix, repeats: Vector | float) -> None:
+        plan = trials.plan
+        self.trials, self.H, self.plain, self._repeats = trials, H, plain, repeats
+        self.skipped = trials.method.depth + 1  # the first steps are those of a start
+        self._unit, size = _push(plan, plain), np.abs(plain).max(axis=0)
+        nominal = np.where(plan.z_open, float(size.max(initial=0.0)) or 1.0, plan.z_nominal)
+        self._reach = np.maximum(size, np.concatenate([np.full(plan.n_y, nominal.max()), nominal]))
+
+    def __call__(self, relative: float, steps: int) -> tuple[float, Matrix, Matrix]:
+        """The share of noise, the difference and its noise, with a push relative to the size of the inputs."""
+        push, far, plain = relative * self._unit, _ENOUGH * relative * self._reach, self.plain[:steps]
+        whole = self.trials.run(self.H, len(plain), push, np.array([plain - far, plain + far]))
+        half = self.trials.run(self.H, len(whole), -0.5 * push)
+        count = min(len(whole), len(half))
+        whole, half, base = whole[:count] - plain[:count], half[:count] - plain[:count], plain[:count]
+        linear = (whole - 4.0 * half) / 3.0  # free of squares of the push
+        noise = np.abs(whole + 2.0 * half) + self._repeats + 4e-16 * np.maximum(np.abs(base), np.abs(linear))
+        linear, noise = _heard(linear[self.skipped :], noise[self.skipped :])
+        ratio = float(np.linalg.norm(noise)) / max(float(np.linalg.norm(linear)), 1e-300)
+        return ratio, linear, noise
+
+
+def _noise_of_pushes(pushed: _Pushed, length: int) -> dict[float, float]:
+    """The share of noise that pushes leave in some macro steps, of those that are worth a look."""
+    found: dict[float, float] = {}
+    for relative in _PUSHES:
+        if _may_be_cleaner(relative, found) and pushed.trials.budget.allows(2 * (length + _SHORT)):
+            try:
+                found[relative] = pushed(relative, _SHORT)[0]
+            except OverBudget:
+                raise
+            except CosolveError:  # it may lead out of what a model is made for
+                found[relative] = np.inf
+    return found
+
+
+def _may_be_cleaner(relative: float, ratios: dict[float, float]) -> bool:
+    """Whether a push may leave a cleaner difference than others did, whose shares of noise are known."""
+    least, best = min(((ratio, push) for push, ratio in ratios.items()), default=(np.inf, 0.0))
+    if relative >= _LARGE:  # only where noise asks for it
+        return best > _PUSHES[0] and least >= _ROUGH
+    return least >= _CLEAN and not relative < _PUSHES[0] < best  # a smaller one would be lost in noise
 
 
 def _heard(rows: Matrix, noise: Matrix) -> tuple[Matrix, Matrix]:

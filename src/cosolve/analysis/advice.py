@@ -6,18 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
+from time import monotonic
 from typing import Literal
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from cosolve.accuracy.budget import Budget
-from cosolve.accuracy.disturbed import LEAST, MOST_STEPS, Estimate, Trials, estimate
+from cosolve.accuracy.budget import Budget, OverBudget
+from cosolve.accuracy.disturbed import LEAST, Estimate, Trials, estimate
 from cosolve.analysis.black_box import hides_state, limit_below, trials_of
 from cosolve.analysis.jacobians import check_jacobians
 from cosolve.analysis.modes import fastest_turns, wrong_modes
 from cosolve.analysis.stability import amplification_matrix, critical_step, growth_of_model, rates_in_short_steps
 from cosolve.analysis.structure import CouplingStructure, coupling_structure
+from cosolve.basics.checks import positive
 from cosolve.basics.error_location import raised_at
 from cosolve.basics.wording import listed
 from cosolve.engine.python.executor import bind
@@ -48,6 +50,9 @@ _LARGEST_MAP = 400
 
 #: Other methods that are named, at most.
 _SHOWN = 5
+
+#: For all trials of one check.
+SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,9 @@ class Advice:
     __repr__ = __str__  # what a notebook shows
 
 
-def check(system: System, method: MethodLike | None = None, step: float | None = None) -> Advice:
+def check(
+    system: System, method: MethodLike | None = None, step: float | None = None, *, seconds: float | None = None
+) -> Advice:
     """Say before a run whether a method and a macro step suit a system, and what to use instead.
 
     Parameters
@@ -131,6 +138,9 @@ def check(system: System, method: MethodLike | None = None, step: float | None =
         The method to check. None compares the families of methods.
     step : float or None, default None
         Macro step in seconds. None examines the structure only, not stability.
+    seconds : float or None, default None
+        Time that trials may take, where subsystems do not show their state and stability has to be tried out; what was
+        not found by then is said. None allows 30.
 
     Returns
     -------
@@ -150,40 +160,57 @@ def check(system: System, method: MethodLike | None = None, step: float | None =
     [ok]   stable: spectral radius 0.9975 at H = 0.05
     """
     advice = Advice()
-    examine(advice, system, method, step)
+    examine(advice, system, method, step, seconds=seconds)
     return advice
 
 
 class TrialProgress:
     """What is being tried, for a progress bar: `progress(fraction, about)` before every macro step.
 
-    A method that needs fewer macro steps than the most there may be, ends its share early.
+    The fraction is that of the seconds which all trials may take; once they are over, `OverBudget` is raised.
 
-    >>> trying = TrialProgress(lambda fraction, about: print(f"{fraction:.2f} {about}"), 2)
-    >>> for name in ("Jacobi(1)", "Implicit(1)"):
-    ...     budget = trying.next(name)
-    ...     for _ in range(2):
-    ...         budget.take()
-    0.00 Jacobi(1), macro step 1
-    0.00 Jacobi(1), macro step 2
-    0.50 Implicit(1), macro step 1
-    0.50 Implicit(1), macro step 2
+    >>> clock = iter([0.0, 1.0, 2.0, 11.0])
+    >>> trying = TrialProgress(lambda fraction, about: print(f"{fraction:.2f} {about}"), 10.0, clock.__next__)
+    >>> budget = trying.next("Jacobi(1)")
+    >>> budget.take()
+    0.10 Jacobi(1), macro step 1
+    >>> budget.take()
+    0.20 Jacobi(1), macro step 2
+    >>> budget.take()
+    Traceback (most recent call last):
+    ...
+    cosolve.accuracy.budget.OverBudget: the 10 s for trials are over
+    >>> trying.ended
+    True
     """
 
-    def __init__(self, progress: Callable[[float, str], object] | None, methods: int) -> None:
-        self._progress, self._methods, self._done = progress, methods, -1
-        self._about, self._steps = "", 0
+    def __init__(
+        self,
+        progress: Callable[[float, str], object] | None,
+        seconds: float = inf,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.seconds, self.ended = seconds, False
+        self._progress, self._clock = progress, clock
+        self._began, self._share, self._about, self._steps = clock(), 0.0, "", 0
 
     def next(self, about: str, most: float = inf) -> Budget:
         """The next method, for which at most so many macro steps are taken."""
-        self._about, self._steps, self._done = about, 0, self._done + 1
+        self._about, self._steps = about, 0
         return Budget(most, self._tell)
 
+    def over(self) -> bool:
+        """Whether there is no time left; remembered in `ended`."""
+        self._share = (self._clock() - self._began) / self.seconds
+        self.ended = self.ended or self._share >= 1.0
+        return self.ended
+
     def _tell(self) -> None:
-        share = min(self._steps / MOST_STEPS, 1.0)
+        if self.over():
+            raise OverBudget(f"the {self.seconds:g} s for trials are over")
         self._steps += 1
         if self._progress is not None:
-            self._progress((self._done + share) / self._methods, f"{self._about}, macro step {self._steps}")
+            self._progress(self._share, f"{self._about}, macro step {self._steps}")
 
 
 def examine(
@@ -192,9 +219,10 @@ def examine(
     method: MethodLike | None,
     step: float | None,
     progress: Callable[[float, str], object] | None = None,
+    seconds: float | None = None,
 ) -> None:
     """`check` that leaves what it finds in `advice` as it goes on, and tells a bar what it tries."""
-    trying = TrialProgress(progress, 1 + len(proposals("check")) + len(proposals("other")))
+    trying = TrialProgress(progress, SECONDS if seconds is None else positive("check", "seconds", seconds))
     method = None if method is None else as_method(method)
     if step is not None:
         refuse_bad_step(step, "the macro step")
@@ -238,6 +266,9 @@ def examine(
         limit = _check_stability(advice, system, method, step, trying)
         if limit is not None:
             _suggest_others(advice, system, method, step, limit, trying)
+    if trying.ended:
+        more = f"seconds={2 * trying.seconds:g} (--seconds {2 * trying.seconds:g} on the command line) allows more"
+        advice.add("note", "trials-ended", f"not all was tried: the {trying.seconds:g} s for trials are over; {more}")
 
 
 def _check_capabilities(advice: Advice, method: Method, found: CouplingStructure) -> None:
@@ -456,7 +487,8 @@ def _check_black_box(advice: Advice, system: System, method: Method, H: float, t
     if here.verdict == "cannot tell":
         reason = str(here).removeprefix("cannot tell: ")
         found = f"{here.macro_steps} macro steps of trials do not tell whether it is stable at H = {H:g}: {reason}"
-        advice.add("note", "not-analysed", f"{found}; check a shorter step, {H / 10:g} say")
+        shorter = "" if trying.ended else f"; check a shorter step, {H / 10:g} say"
+        advice.add("note", "not-analysed", found + shorter)
         return None
     if _model_grows(trials, H, here):
         text = f"{here} {how}, but the coupled system itself grows about as fast: this is the model, not the coupling"
@@ -551,6 +583,8 @@ def _suggest_others(
     for other in (*proposals("check"), *proposals("other")):
         if other.label == method.label:
             continue
+        if trying.over():
+            break
         radius, wrong = _stable_radius(system, other, H, trying)
         if radius is not None and not wrong:
             serving.append(f"{other.label} (radius {radius:.4g})")
@@ -560,7 +594,7 @@ def _suggest_others(
         said = ", ".join(serving)
         written = "; BDF2 is degree=1 with signal='bdf'" if "BDF2" in said else ""
         advice.add("note", "alternatives", f"stable at H = {H:g}: {said}{written}")
-    else:
+    elif not trying.ended:
         less = "; take a smaller one" if limit > 0.0 else ", nor is any known to be at a smaller one"
         advice.add("note", "alternatives", f"no other standard method serves at this step{less}")
 
@@ -570,6 +604,8 @@ def _compare_families(advice: Advice, system: System, H: float, trying: TrialPro
         if method.complaints(system.plan()):
             continue
         radius, wrong = _stable_radius(system, method, H, trying)
+        if trying.ended:
+            return
         if radius is not None and not wrong:
             advice.add("good", "stable", f"{method.label}: stable at H = {H:g}, spectral radius {radius:.4g}")
         elif radius is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ def check(
     method: MethodOption = None,
     degree: DegreeOption = None,
     step: StepOption = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Time that trials may take (30); what is found by then is said.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Say before the run whether the method and the macro step will work."""
@@ -33,7 +36,8 @@ def check(
     taken, advice = as_method(options.method), Advice()
     try:
         with progress(json, "trying macro steps") as show:
-            examine(advice, described.system, taken, _first_step(options.step), show.say if show else None)
+            tell = show.say if show else None
+            examine(advice, described.system, taken, _first_step(options.step), tell, seconds)
     except KeyboardInterrupt:
         if advice.findings and not json:
             say(f"{advice}\nfound before it was ended; there may be more", 7)
