@@ -11,7 +11,7 @@ from cosolve.demo import double_pendulum, oscillator, run_case, run_demo
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     lines = []
-    path = run_demo(tmp_path_factory.mktemp("demo"), lines.append)
+    path, _ = run_demo(tmp_path_factory.mktemp("demo"), lines.append)
     return path, lines
 
 

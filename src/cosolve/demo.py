@@ -91,10 +91,10 @@ class Runs:
         return f"{text} at this step.\nAt {case.H / 5:g} s: {fine.stats.total_calls} calls, {finer} off."
 
 
-def run_demo(out: Path, echo: Callable[[str], object] = print, *, wide: bool = True) -> Path:
+def run_demo(out: Path, echo: Callable[[str], object] = print, *, wide: bool = True) -> tuple[Path, list[Comparison]]:
     """Run the demonstration, print the verdicts with `echo` and write `report.html` into the folder `out`.
 
-    Tables become lists where `echo` has less than `WIDTH` columns (not `wide`).
+    Tables become lists where `echo` has less than `WIDTH` columns (not `wide`). Returns the page and its parts.
 
     >>> from cosolve.demo import oscillator, run_case
     >>> runs = run_case(oscillator())
@@ -126,7 +126,7 @@ def run_demo(out: Path, echo: Callable[[str], object] = print, *, wide: bool = T
     echo(f"report  {path}")
     for line in NEXT:
         echo(f"next    {line}")
-    return path
+    return path, every
 
 
 def run_case(case: Case) -> Runs:
@@ -229,13 +229,13 @@ def double_pendulum(H: float = 2e-3, t_end: float = 1.0) -> Case:
     def system() -> cs.System:
         # a force of 1000 N counts as "one": increments of difference quotients follow from it
         force = cs.Port("force", 2, unit="N", nominal=1e3)
-        upper = cs.Ode(
-            _upper, _state, x0=start[0], inputs=[force], outputs=["phi", "omega"], integrator="ode4", internal_step=h
-        )
-        ports = ["x", "y", "phi", "vx", "vy", "omega"]
+        turning = [cs.Port("phi", unit="rad"), cs.Port("omega", unit="rad/s")]
+        upper = cs.Ode(_upper, _state, x0=start[0], inputs=[force], outputs=turning, integrator="ode4", internal_step=h)
+        units = {"x": "m", "y": "m", "phi": "rad", "vx": "m/s", "vy": "m/s", "omega": "rad/s"}
+        ports = [cs.Port(name, unit=unit) for name, unit in units.items()]
         lower = cs.Ode(_lower, _state, x0=start[1], inputs=[force], outputs=ports, integrator="ode4", internal_step=h)
         joined = cs.System({"upper": upper, "lower": lower})
-        of = ["upper.phi", "upper.omega", *(f"lower.{port}" for port in ports)]
+        of = ["upper.phi", "upper.omega", *(f"lower.{name}" for name in units)]
         joined.law({"upper.force": 1, "lower.force": -1}, _joint, of=of, name="joint")
         return joined
 

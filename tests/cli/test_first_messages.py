@@ -106,3 +106,51 @@ def test_an_example_warns_in_sentences(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "cosolve.cli", "demo", "warns"]
     done = processes.run(command, cwd=tmp_path, env=processes.environment(), check=True)
     assert done.stderr == "cosolve: warning: it grows\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--t-end", "1s"), "--t-end 1s: write a number of seconds, as in --t-end 0.5"),
+        (("--step=5ms",), "--step 5ms: write a number of seconds, as in --step 0.5"),
+        (("--degree", "x"), "--degree x: write an integer, as in --degree 1"),
+        (("--input", "wheel.road=up"), "'up' is neither a number nor a file that is there; write wheel.road=2.5, or"),
+    ],
+    ids=["seconds", "with =", "integer", "an input"],
+)
+def test_values_that_are_no_numbers(project, words, sentence):
+    """In words of the command line, without those of the library that reads it, and without a path of this folder."""
+    done = CliRunner().invoke(app, ["run", "system.toml", *words])
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert "Input should be" not in done.stderr
+    assert str(project) not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "check", "compare"])
+def test_the_method_has_one_short_flag(project, command):
+    done = CliRunner().invoke(app, [command, "system.toml", "-m", "jacobi:2", "--json"])
+    assert "Jacobi(2)" in done.stdout
+
+
+def test_a_model_that_does_not_start_leaves_no_result(broken):
+    done = CliRunner().invoke(app, ["run", "system.toml"])
+    assert done.exit_code == 3
+    assert "division by zero" in done.stderr
+    assert "result  none" in done.stderr
+    assert {path.name for path in Path().iterdir()} - {"__pycache__"} == {"README.md", "parts.py", "system.toml"}
+
+
+def test_a_result_without_a_point_has_a_report(project, broken):
+    """As `simulate` gives it with its error; `cosolve report` ended in a traceback."""
+    import cosolve as cs
+    from cosolve.io import load_system
+    from cosolve.report import write_report
+
+    described = load_system("system.toml")
+    with pytest.raises(cs.errors.SimulationError) as failed:
+        cs.simulate(described.system, t_end=1.0, method=cs.Jacobi(1), step=0.1)
+    failed.value.result.save("nothing.h5")
+    done = CliRunner().invoke(app, ["report", "nothing.h5"])
+    assert done.exit_code == 0
+    assert "division by zero" in write_report(failed.value.result, "page.html").read_text(encoding="utf-8")

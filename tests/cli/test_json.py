@@ -129,3 +129,26 @@ def test_every_reader_takes_it():
 
 def test_doctor():
     assert set(said("doctor")) == promised("doctor")
+
+
+def test_new():
+    found = said("new", "car", "--template", "toml")
+    assert set(found) == promised("new")
+    assert found["made"] == ["README.md", "parts.py", "system.toml"]
+    assert found["next"][0] == "cd car"
+
+
+def test_docs():
+    listed = said("docs")
+    page = said("docs", "getting-started")
+    assert set(listed) | set(page) == promised("docs")
+    assert page["text"].startswith(f"# {listed['pages']['getting-started']}")
+
+
+def test_demo():
+    listed, found = said("demo", "--list"), said("demo")
+    assert set(listed) | set(found) == promised("demo")
+    assert "two_mass" in listed["examples"]
+    assert Path(found["report"]).is_file()
+    assert all(verdict[0].startswith("Take ") for verdict in found["verdicts"].values())
+    assert not said("demo", "two_mass", code=2)["ok"]

@@ -202,3 +202,20 @@ def test_time_in_compiled_steps_is_not_measured(tmp_path):
         assert (run.stats.inside is None) is compiled
         lines = [line for line in str(run.stats).splitlines() if line.startswith(("  a: ", "  b: "))]
         assert [line.endswith("calls, not measured (compiled)") for line in lines] == [compiled] * 2
+
+
+def test_the_method_has_its_degree_and_times_their_unit(tmp_path):
+    """Of a run and of its file: "SemiImplicit" alone said too little, and t had no unit."""
+    result = cs.simulate(cs.System({"clock": _clock()}), t_end=1.0, method=cs.SemiImplicit(2), step=0.1)
+    for each in (result, cs.load_result(result.save(tmp_path / "clock.h5") or tmp_path / "clock.h5")):
+        page = write_report(each, tmp_path / "page.html").read_text(encoding="utf-8")
+        assert "SemiImplicit(2) run of 1 subsystem" in page
+        assert "t [s]" in page
+        assert "0 … 1 s" in page
+        figure = each.plot("clock.t")
+        assert figure.axes[-1].get_xlabel() == "t [s]"
+        assert figure.axes[0].get_title(loc="left") == "SemiImplicit(2)"
+
+
+def _clock():
+    return cs.Static(lambda t, u: t, inputs=[], outputs=["t"])

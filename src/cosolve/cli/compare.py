@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def compare(
     file: SystemFile,
     methods: Annotated[
-        str, typer.Option("--methods", "-m", help="Methods to run, as name:degree with commas between.")
+        str, typer.Option("--methods", "--method", "-m", help="Methods to run, as name:degree with commas between.")
     ] = "jacobi:1,gauss-seidel:1,semi-implicit:1,implicit:1",
     step: StepOption = None,
     t_end: EndOption = None,

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from cosolve.cli.completing import examples
-from cosolve.cli.screen import INDENT, NARROW, console, say
+from cosolve.cli.screen import INDENT, NARROW, JsonOption, console, print_json, say
+from cosolve.errors import SetupError
 
 app = typer.Typer(add_completion=False)
 
@@ -27,18 +28,27 @@ def demo(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for what is written.", show_default="cosolve-demo")
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Run the built-in demo, or one of the examples."""
     from cosolve.gallery import about, run_example
     from cosolve.gallery import examples as known
 
-    if show_list:
+    if json and name is not None:
+        raise SetupError("demo --json: examples print what they like; --json is for `cosolve demo` and its --list")
+    if json and show_list:
+        print_json("demo", {"examples": {example: about(path) for example, path in known().items()}}, ok=True)
+    elif show_list:
         for example, path in known().items():
             say(f"{example:<28} {about(path)}", 29 if console().width >= NARROW else 4)
     elif name is None:
         from cosolve.demo import WIDTH, run_demo
 
-        run_demo(out or Path("cosolve-demo"), partial(say, indent=INDENT), wide=console().width >= WIDTH)
+        tell = (lambda _: None) if json else partial(say, indent=INDENT)
+        done = run_demo(out or Path("cosolve-demo"), tell, wide=console().width >= WIDTH)
+        if json:
+            path, found = done
+            print_json("demo", {"report": path, "verdicts": {each.title: each.conclusion for each in found}}, ok=True)
     else:
         code = run_example(name, [*ctx.args, *([] if out is None else ["--out", str(out)])])
         if code:

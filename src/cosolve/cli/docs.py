@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cosolve.cli.completing import pages
+from cosolve.cli.screen import JsonOption, print_json
 from cosolve.errors import SetupError
 
 
@@ -17,9 +18,15 @@ def docs(
     page: Annotated[
         str | None, typer.Argument(help="Page to print; without it all are listed.", autocompletion=pages)
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Print a page of the documentation, or list them all; no network is needed."""
     folder = home()
+    if json:
+        listed = {name: title(folder / f"{name}.md") for name in names(folder)}
+        content = {"pages": listed} if page is None else {"page": page, "text": read(folder, page)}
+        print_json("docs", content, ok=True)
+        return
     if page is None:
         typer.echo(contents(folder))
         return

@@ -60,9 +60,11 @@ def _hint(known: KnownOption) -> Any:
     shown: dict[str, Any] = {"min": about.least} if about.least is not None else {}
     if "Literal" in known.type:
         shown["metavar"] = f"[{SURE}]"
+    flags = [flag]
     if known.name == "method":
         shown["autocompletion"] = methods
-    return Annotated[kind | None, typer.Option(flag, help=said, **shown)]
+        flags.append("-m")
+    return Annotated[kind | None, typer.Option(*flags, help=said, **shown)]
 
 
 def _value(name: str, given: Any) -> Any:

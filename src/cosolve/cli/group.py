@@ -10,6 +10,8 @@ trusted, 130 after Ctrl-C, 143 after SIGTERM. Commands with `--json` print one o
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +28,9 @@ __all__ = ["app"]
 #: What the command line raises for words that it does not understand.
 _Usage: type[Any] = typer.BadParameter.__mro__[1]
 
+#: Options in seconds.
+_TIMES = ("--t-end", "--step", "--seconds")
+
 
 def _without_types(parameters: list[Any]) -> list[Any]:
     """Flags take no value, and an option that may be repeated takes one at a time: so help shows them."""
@@ -37,6 +42,24 @@ def _without_types(parameters: list[Any]) -> list[Any]:
         elif parameter.nargs == -1:
             parameter.display_type_rich = lambda ctx: None
     return parameters
+
+
+def _plainer(text: str, words: list[str]) -> str:
+    """What the command line says of a value that is no number, in fewer words.
+
+    >>> said = "Invalid value for '--t-end': Input should be a valid number, unable to parse string as a number"
+    >>> _plainer(said, ["run", "car.toml", "--t-end", "1s"])
+    '--t-end 1s: write a number of seconds, as in --t-end 0.5'
+    """
+    found = re.match(r"Invalid value for '([^' ]+)[^']*'.*\b(number|float|integer)\b", text)
+    if not found:
+        return text
+    option, kind = found.groups()
+    words = [part for word in words for part in word.split("=", 1)]
+    given = next((after for word, after in pairwise(words) if word == option), "")
+    if kind == "integer":
+        return f"{option} {given}: write an integer, as in {option} 1"
+    return f"{option} {given}: write a number{' of seconds' if option in _TIMES else ''}, as in {option} 0.5"
 
 
 class Group(TyperGroup):
@@ -88,7 +111,7 @@ class Group(TyperGroup):
             sentence = error
         except _Usage as misunderstood:  # one sentence instead of a frame
             where = misunderstood.ctx.command_path if misunderstood.ctx else "cosolve"
-            text = misunderstood.format_message().rstrip(".").replace("\n", " ")
+            text = _plainer(misunderstood.format_message().rstrip(".").replace("\n", " "), ctx.meta["cosolve.words"])
             fmus = [f"--fmu {word}" for word in ctx.meta["cosolve.words"] if word.lower().endswith(".fmu")]
             several = f"FMUs are coupled in a project: cosolve new NAME {' '.join(fmus)}"
             code, sentence = 2, SetupError(f"{text}; {several if len(fmus) > 1 else f'see {where} --help'}")

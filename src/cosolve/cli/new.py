@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from cosolve.cli.completing import templates
-from cosolve.cli.screen import INDENT, say
+from cosolve.cli.screen import INDENT, JsonOption, print_json, say
 from cosolve.errors import SetupError
 
 
@@ -30,6 +30,7 @@ def new(
         list[Path] | None,
         typer.Option("--fmu", metavar="FILE", help="Instead: couple this FMU of yours; repeat it for several."),
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Make a project that runs, to change into your own: two coupled models from a template, or FMUs of yours."""
     from cosolve.basics.wording import suggest
@@ -56,9 +57,13 @@ def new(
             raise SetupError(f"cannot make '{folder}': {error.strerror or error}") from None
         raise
     shutil.rmtree(folder / "__pycache__", ignore_errors=True)  # of models that were imported for their FMUs
-    made = ", ".join(sorted(path.name for path in folder.iterdir()))
-    say(f"made    {folder}: {made}", INDENT)
-    for command in (f"cd {quote(str(folder))}", *commands):
+    made = sorted(path.name for path in folder.iterdir())
+    following = [f"cd {quote(str(folder))}", *commands]
+    if json:
+        print_json("new", {"folder": folder, "made": made, "next": following}, ok=True)
+        return
+    say(f"made    {folder}: {', '.join(made)}", INDENT)
+    for command in following:
         say(f"next    {command}", INDENT)
 
 

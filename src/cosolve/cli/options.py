@@ -23,6 +23,7 @@ MethodOption = Annotated[
     str | None,
     typer.Option(
         "--method",
+        "-m",
         help="Use this method instead: name, name:degree (semi-implicit:2), module:Class, or auto.",
         autocompletion=methods,
     ),

@@ -212,8 +212,8 @@ def carry_out(
                 raise
             failure.add_note(f"besides: {error}")
     if failure is not None:
-        left = f"kept    {described.file}: {span(result)}{_go_on(described.file)}"
-        failure.add_note(left if kept else f"kept    {described.file}: the result of an earlier run")
+        left = f"{span(result)}{_go_on(described.file)}" if kept else "the result of an earlier run"
+        failure.add_note(f"kept    {described.file}: {left}" if kept or described.file.exists() else "result  none")
     wrong = worst_level(result.notes) == "error"
     if json:
         content = {**_content(described, result, warned, report), "error": failure}
@@ -299,7 +299,7 @@ def next_steps(described: Description, result: Result, report: Path | None) -> l
         found.append(f"cosolve compare {file}: which method reaches the tolerance with this step?")
     if report is None:
         found.append(f"cosolve report {_typed(described.file)}: a page with curves, steps and residuals")
-    if coupled and result.error_bar is None and not found[:-1]:
+    if coupled and result.error_bar is None and worst_level(result.notes) == "info":
         words = f"{file} {_changed(described.changes)}".rstrip()
         found.append(f"cosolve run {words} --error-bar: how accurate is it?")
     return found

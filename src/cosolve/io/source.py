@@ -168,6 +168,11 @@ def _driven(words: str) -> tuple[str, float | _Column]:
     path, _, column = given.rpartition(":")
     if not path or Path(given).exists():
         path, column = given, ""
+    if not Path(path).is_file():
+        raise SetupError(
+            f"--input {words}: '{path}' is neither a number nor a file that is there; write {target}=2.5, or "
+            f"{target}=drive.csv:column"
+        )
     return target, _Column(str(Path(path).absolute()), column or None)
 
 

@@ -46,7 +46,7 @@ class Comparison:
     quantities: Sequence[str] = ()
     verdicts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     t_shown: float = np.inf
-    time_unit: str = ""
+    time_unit: str = "s"
     conclusion: Sequence[str] = ()
 
     def __post_init__(self) -> None:

@@ -91,7 +91,7 @@ def plot(
     mark: float | None = None,
     size: tuple[float, float] = (6.0, 2.5),
     describe: str = "",
-    time_unit: str = "",
+    time_unit: str = "s",
 ) -> str:
     """Lines over time as SVG.
 
@@ -184,6 +184,7 @@ def _set_scale(axes: Axes, series: Sequence[Vector], scale: Scale, limits: tuple
 
 
 def _set_time(axes: Axes, times: Sequence[Vector]) -> None:
+    times = [t for t in times if len(t)]
     first, last = min((t[0] for t in times), default=0.0), max((t[-1] for t in times), default=0.0)
     if last > first:
         axes.set_xlim(first, last)

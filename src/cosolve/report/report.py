@@ -15,6 +15,7 @@ from cosolve.report.plots import Line, plot, wild
 from cosolve.report.series import Panel, coupling_panels, output_panels
 from cosolve.result import Result
 from cosolve.result.notes import verdict
+from cosolve.result.representation import method_label
 from cosolve.result.result import NOT_TIMED
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def write_report(
     True
     """
     method = page.tidy(str(result.meta.get("method", "unknown method")))
-    name = title or f"{method.split('(')[0]} run of {page.count(len(result.subsystems), 'subsystem')}"
+    name = title or f"{method_label(result)} run of {page.count(len(result.subsystems), 'subsystem')}"
     outputs, rest = output_panels(result)
     couplings, rest_z = coupling_panels(result)
     held: list[dict[str, Any]] = []  # what the viewer in the page shows
@@ -84,14 +85,14 @@ def write_report(
         viewer.program(held) if held else "",
         _setup(result, method),
     ]
-    lead = _verdict(result, method) + _facts(result, method)
+    lead = _verdict(result) + _facts(result)
     return page.write_page(path, page.page(name, lead, filter(None, sections), page.signature()))
 
 
 # -- header ------------------------------------------------------------------------------------------------
 
 
-def _verdict(result: Result, method: str) -> str:
+def _verdict(result: Result) -> str:
     stats = result.stats
     took = (
         f"{page.count(stats.steps, 'macro step')}, {stats.rejected} rejected, "
@@ -106,7 +107,7 @@ def _full_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
-def _facts(result: Result, method: str) -> str:
+def _facts(result: Result) -> str:
     stats, t, H = result.stats, result.t, result.H
     inside = stats.inside
     share = NOT_TIMED if inside is None else "–"
@@ -115,14 +116,14 @@ def _facts(result: Result, method: str) -> str:
     if not len(H):
         step = str(result.meta.get("step", "–"))
     elif np.ptp(H) <= 1e-9 * H.max():
-        step = f"{H[0]:.4g}"
+        step = f"{H[0]:.4g} s"
     else:
-        step = f"{H.min():.3g} … {H.max():.3g}"
+        step = f"{H.min():.3g} … {H.max():.3g} s"
     return page.facts(
         {
-            "method": method.split("(")[0],
+            "method": method_label(result),
             "macro step": step,
-            "time span": f"{t[0]:.4g} … {t[-1]:.6g}",
+            "time span": f"{t[0]:.4g} … {t[-1]:.6g} s" if len(t) else "–",
             "macro steps": page.number(stats.steps),
             "rejected": page.number(stats.rejected),
             "corrections": page.number(stats.iterations),

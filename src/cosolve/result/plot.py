@@ -11,6 +11,7 @@ import numpy as np
 from cosolve.basics.atomic_files import replacing
 from cosolve.drawing.decimate import band, envelope
 from cosolve.errors import OutputFileError, SetupError
+from cosolve.result.representation import method_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,8 +60,8 @@ def plot_series(result: Result, names: Sequence[str], path: str | Path | None = 
         unit = result.channel(name).unit
         axis.set_ylabel(f"{name} [{unit}]" if unit else name)
         axis.grid(alpha=0.3)
-    axes[-1].set_xlabel("t")
-    method = str(result.meta.get("method", "")).split("(")[0]
+    axes[-1].set_xlabel("t [s]")
+    method = method_label(result)
     axes[0].set_title(
         method if result.finished else f"{method}, stopped at t = {t[-1]:.4g}", fontsize="medium", loc="left"
     )

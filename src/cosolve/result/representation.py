@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,21 @@ class _Row:
 
     cells: tuple[str, ...]
     series: Vector | None
+
+
+def method_label(result: Result) -> str:
+    """The method with its degree, also of a result from a file, which holds the method as text.
+
+    >>> import cosolve as cs
+    >>> clock = cs.System({"clock": cs.Static(lambda t, u: t, inputs=[], outputs=["t"])})
+    >>> method_label(cs.simulate(clock, t_end=1.0, method=cs.Jacobi(2), step=0.1))
+    'Jacobi(2)'
+    """
+    if result.method is not None:
+        return str(result.method.label)
+    text = str(result.meta.get("method", "unknown method"))
+    name, degree = text.partition("(")[0], re.search(r"\bdegree=(\d+)", text)
+    return f"{name}({degree[1]})" if degree else name
 
 
 def as_text(result: Result) -> str:

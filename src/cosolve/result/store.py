@@ -227,8 +227,8 @@ class Stream:
             if self._failure is not None and error is None:
                 error = str(self._failure)
         self._open = False
-        if self._target is not None and error is not None and self._target.exists():
-            self._columns = {name: self._journal[name] for name in self._journal}  # the earlier file stays
+        if self._target is not None and error is not None and (self._target.exists() or not self._journal.rows):
+            self._columns = {name: self._journal[name] for name in self._journal}  # an earlier file stays
             self._journal.path.unlink(missing_ok=True)
             self._journal.close()
             return self._failure
@@ -274,7 +274,7 @@ class Stream:
         if self._open:
             self._open = False
             with suppress(OSError):
-                if self._target is not None and self._target.exists():
+                if self._target is not None and (self._target.exists() or not self._journal.rows):
                     self._journal.path.unlink(missing_ok=True)
                 else:
                     self._settle()
