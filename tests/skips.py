@@ -66,6 +66,8 @@ ALLOWED = (
     ("tests/fields/test_programs.py", "setpriv is missing", "Linux only"),
     ("tests/fields/test_programs.py", "scripts as programs", "Windows"),
     ("tests/fmu/zoo/test_python_fmus.py", "no valgrind", "packages of the system cannot be installed everywhere"),
+    ("tests/io/fmu_export/test_c_hosts.py", "no valgrind", "packages of the system cannot be installed everywhere"),
+    ("tests/io/fmu_export/test_c_hosts.py", "no shared library of Python", "interpreters may be linked as one file"),
     ("tests/sweeps/test_workers.py", "only Linux kills processes", "Linux only"),
 )
 #: Test or file, reason.
