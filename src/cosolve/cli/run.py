@@ -213,7 +213,8 @@ def carry_out(
             failure.add_note(f"besides: {error}")
     if failure is not None:
         left = f"{span(result)}{_go_on(described.file)}" if kept else "the result of an earlier run"
-        failure.add_note(f"kept    {described.file}: {left}" if kept or described.file.exists() else "result  none")
+        there = described.file is None or described.file.exists()
+        failure.add_note(f"kept    {described.file}: {left}" if there else "result  none")
     wrong = worst_level(result.notes) == "error"
     if json:
         content = {**_content(described, result, warned, report), "error": failure}
