@@ -51,6 +51,7 @@ _WIDEST, _NUMBERS = 4096, 1 << 18  # entries that are watched, and numbers held 
 _KEPT = 256  # rows of a chunk that is let pass, as many as a look takes by itself
 _SCALES = ((16, 1), (32, 1), (64, 1), (64, 3), (64, 9), (64, 27), (64, 81), (64, 243), (64, 729))  # samples, stride
 _SHORTEST = 16  # steps over which growth is believed
+_FEWEST = 4  # of a run that is shorter: the last of them rise tenfold each, to a million times the scale of the run
 #: A short run: its most steps, the macro steps that trials may take then, and the longest a step may have taken (s).
 _SHORT, _SHORT_TRIALS, _QUICK = 2 * _SHORTEST, 300, 0.01
 _NOISE = 1e-9  # below this part of what came of it, a value is not the beginning of anything
@@ -306,6 +307,9 @@ class GrowthMonitor:
                 if growing.any():
                     return length, growing
             length += length // 2
+        if _FEWEST <= len(z) == self._steps < _SHORTEST:
+            growing = _rising(np.abs(z[-4:]), _TENFOLD) & (np.abs(z[-1]) > _ABSURD * self._scale)
+            return _FEWEST, growing
         return 0, np.zeros(z.shape[1], dtype=bool)
 
     def _factor(self, length: int) -> float:

@@ -16,6 +16,7 @@ from cosolve.accuracy.budget import Budget
 from cosolve.accuracy.growth import GrowthMonitor
 from cosolve.cli import app
 from cosolve.report import write_report
+from cosolve.result.notes import verdict
 
 
 def run(system, method, H, steps, **options):
@@ -370,6 +371,32 @@ def test_a_run_stepped_by_hand_is_watched_too(factor):
     texts = [str(w.message) for w in caught if issubclass(w.category, cs.errors.StabilityWarning)]
     assert texts == ([] if factor < 1 else [said])
     assert ("values grow without bound" in said) == (factor > 1)
+
+
+@pytest.mark.parametrize("steps", [5, 8])
+@pytest.mark.parametrize("gain", [30.0, 1e3, 1e10])
+def test_a_ring_that_explodes_within_some_steps_is_not_called_finished(gain, steps):
+    """Ten- to 1e10-fold in every step, to 1e78: the report said "Finished" in green for runs shorter than 16 steps."""
+    lags = {f"p{k}": cs.Linear([[-1]], [[-gain]], [[1]], x0=[1], inputs=["u"], outputs=["y"]) for k in range(3)}
+    system = cs.System(lags)
+    for k in range(3):
+        system.connect(f"p{k}.y", f"p{(k + 1) % 3}.u")
+    result, warned = run(system, cs.Jacobi(1), 0.5, steps)
+    assert np.abs(result["p0.y"]).max() > 1e6
+    assert len(warned) == 1
+    assert verdict(result).level == "bad"
+
+
+def test_a_step_of_a_load_in_a_short_run_is_no_growth():
+    """From nothing to 1e9 within some steps, and no further: large, but not growing."""
+    system = cs.System(
+        {n: cs.Linear([[-5]], [[5]], [[1]], x0=[0], inputs=["q"], outputs=["h"]) for n in ("one", "two")}
+    )
+    system.connect("one.h", "two.q")
+    system.set("one.q", 1e9)
+    result, warned = run(system, cs.Jacobi(1), 0.1, 10)
+    assert np.abs(result["two.h"]).max() > 1e8
+    assert not warned
 
 
 # -- short runs, slow growth -----------------------------------------------------------------------------------------
