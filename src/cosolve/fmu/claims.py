@@ -25,6 +25,7 @@ from cosolve.errors import CosolveError, EndOfSimulation, SubsystemError
 from cosolve.fmu.bench import STEPS, Bench
 from cosolve.fmu.description import CO_SIMULATION, Variable
 from cosolve.fmu.findings import Finding
+from cosolve.fmu.step_trial import FOLLOWS, StepTrial
 from cosolve.signal.polynomial import Polynomial
 
 _WRONG = 0.05  # of the largest entry: what derivatives may differ by from difference quotients
@@ -278,6 +279,17 @@ def gives_derivatives(bench: Bench) -> Answer:
     return "holds", f"the Jacobian over a step agrees with difference quotients to {apart.max(initial=0.0):.1e}"
 
 
+def follows_inputs(bench: Bench) -> Answer:
+    """Inputs that change inside a step count as they do in shorter ones."""
+    fmu, u = bench.begun()
+    if bench.kind != CO_SIMULATION or fmu._communication.holds:
+        return "not claimed", "its inputs are held over a step"
+    if not hasattr(os, "fork"):
+        return "cannot tell", "there are no copies of processes here"
+    ignored = StepTrial(fmu, bench.t0, bench.H, np.asarray(u, dtype=float)).ignored()
+    return ("fails", f"{ignored}; runs hold its inputs") if ignored else ("holds", "a ramp counts as its pieces do")
+
+
 def any_step(bench: Bench) -> Answer:
     """Shorter, longer and changing steps come to about the same outputs."""
     fmu, _ = bench.begun()
@@ -397,6 +409,7 @@ CLAIMS = (
     Claim("saves its state", saves_state),
     Claim("writes its state", writes_state),
     Claim("gives derivatives", gives_derivatives),
+    Claim(FOLLOWS, follows_inputs),
     Claim("takes steps of any length", any_step),
     Claim("advances when a rollback is possible", heeds_no_return),
     Claim("frees its memory", frees_memory),

@@ -40,6 +40,7 @@ from cosolve.fmu.options import remedy
 from cosolve.fmu.partials import StepJacobian
 from cosolve.fmu.proof import differenced, distrusted, prove_rollback
 from cosolve.fmu.state import SavedState
+from cosolve.fmu.step_trial import look_at_steps
 from cosolve.fmu.values import Rounding
 from cosolve.signal.polynomial import InputSignal, Polynomial
 
@@ -490,6 +491,12 @@ class CoSimulationFmu(FmuSubsystem):
             self._retried = 0  # of steps that belong to the run
             if distrusted(self) and self._step_jacobian is not None:
                 self._step_jacobian.constant = False
+
+    def look_at_steps(self, t0: float, H: float, u: Vector) -> str:
+        """At the start of a run: one sentence where what it comes to depends on the length of its steps."""
+        found = look_at_steps(self, t0, H, u)
+        self.input_form = self._communication.input_form
+        return found
 
     def forget_derivatives(self) -> None:
         """As if none had been asked for yet."""

@@ -92,6 +92,16 @@ class CommunicationStep:
 
     # -- inputs --------------------------------------------------------------------------------------------------
 
+    @property
+    def float_places(self) -> npt.NDArray[np.intp] | slice:
+        """Where the continuous inputs live in the flat vector of all."""
+        return self._float_places
+
+    def hold_inputs(self) -> None:
+        """Keep inputs constant over each substep from now on, whatever the FMU says that it can."""
+        self.holds, self.input_form = True, "mean"
+        self._derives, self._between = False, None
+
     def at(self, u: InputSignal, s: float) -> Vector:
         """The signal at a fraction of the step."""
         coefficients = u.coefficients

@@ -33,6 +33,7 @@ _FLAGS = {
     "saves its state": ("canGetAndSetFMUState", "canSerializeFMUState"),
     "writes its state": ("canSerializeFMUState",),
     "gives derivatives": ("providesDirectionalDerivatives", "providesAdjointDerivatives"),
+    "follows its inputs inside a step": ("canInterpolateInputs", "providesIntermediateUpdate"),
     "takes steps of any length": ("canHandleVariableCommunicationStepSize",),
 }
 

@@ -142,6 +142,7 @@ class Core:
             self.caller.keep_past(self.method.degree, trusted=None if self.verdict else (t_start, self.windows.t_end))
         self.ownership.take()
         self.y, self.z = self.caller.start(t_start, self.windows.t_end)
+        self.steps_said = self.caller.look_at_steps(t_start, self.windows.first_step, self.z)
         if "rollback" in self.method.needs or self.windows.may_reject:
             self.caller.prove_rollback(t_start, self.windows.first_step, self.z)
         self.windows.begin(self.z)

@@ -20,6 +20,7 @@ def note_totals(stats: Stats, core: Core) -> None:
         Note("residual-left", core.corrections.note, "error"),
         Note("residual-not-small", core.corrections.found, "warning"),
         Note("branch", core.corrections.branches, "warning", remedy="take a smaller step, or degree 0"),
+        *(Note("step-length", text, "warning", core.t_start, name) for name, text in core.steps_said.items()),
         Note("startup-order", core.startup_steps.note, "info"),
         Note("serial-order", serial_note(core.method, core.plan), "info"),
         Note("inexact-jacobian", core.corrections.remark, "info"),

@@ -107,6 +107,7 @@ class Subsystem:
     | `get`, `set_parameters` | parameters that change during a run |
     | `serialise`, `deserialise` | saving a run whose states are not plain values |
     | `prove_rollback`, `rollback_failed`, `rollback_held`, `trusts_rollback` | checks of their own rollback |
+    | `look_at_steps` | one sentence where the length of steps matters |
     | `post_advance` | running in another process at the same time |
     | `native` | compiled macro loop |
     | `state_of` | approximate interface Jacobians of rigid bodies |
@@ -610,6 +611,28 @@ class Subsystem:
         data : bytes
             What `serialise` returned.
         """
+
+    @optional_method
+    def look_at_steps(self, t0: float, H: float, u: Vector) -> str:
+        """Say whether what the subsystem comes to depends on the length of its steps. Optional.
+
+        Called at the start of every run.
+
+        Parameters
+        ----------
+        t0 : float
+            Start of the first macro step in seconds.
+        H : float
+            Length of that step in seconds.
+        u : ndarray
+            Values of all inputs at `t0`, flat, in port order.
+
+        Returns
+        -------
+        str
+            One sentence for the notes of the run, or nothing.
+        """
+        raise NotImplementedError
 
     @optional_method
     def prove_rollback(self, t0: float, H: float, u: Vector) -> None:

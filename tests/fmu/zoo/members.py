@@ -151,6 +151,11 @@ ANIMALS: dict[str, Animal] = {
     "fades": Animal(derivatives={}),
     "rounds": Animal(derivatives={}),
     "lags": Animal(derivatives={}),
+    "late_input": Animal(derivatives={}),
+    "late_output": Animal(derivatives={}),
+    "denies": Animal(derivatives={}),
+    "deaf": Animal({**BLACK, "canInterpolateInputs": "true"}, derivatives={}, versions=(2,)),
+    "deaf_between": Animal({**BLACK, "providesIntermediateUpdate": "true"}, "PLAIN", derivatives={}, versions=(3,)),
     "crashes_saving": Animal(derivatives={}),
     "crashes_restoring": Animal(derivatives={}),
     # -- samples, starts and ends

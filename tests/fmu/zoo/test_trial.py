@@ -50,6 +50,7 @@ CASES = [  # animal, what does not hold, words
     ("state_half", "saves its state", "after going back"),
     ("serial_lies", "writes its state", "instead of"),
     ("wrong_sign", "gives derivatives", "by difference quotients"),
+    ("deaf", "follows its inputs inside a step", "runs hold its inputs"),
     ("outputs_in_step", "shows its outputs at the start", "until the first step"),
     ("shared", "runs next to itself", "disturbs the first"),
     ("random", "runs next to itself", "disturbs the first"),  # alone, its library is loaded anew and draws the same

@@ -435,6 +435,16 @@ class SubsystemCaller:
             name = self.plan.names[i]
             raise SubsystemError(f"'{name}' gave {error}", time=window.t0, subsystem=name) from None
 
+    def look_at_steps(self, t: float, H: float, z: Vector) -> dict[str, str]:
+        """By name, what those that may not do what a step assumes have to say, before a method relies on it."""
+        said = {}
+        for i, (name, subsystem) in enumerate(zip(self.plan.names, self.plan.subsystems, strict=True)):
+            look = getattr(subsystem, "look_at_steps", None)
+            if look is not None:
+                ask = partial(look, t, H, self.plan.inputs(z, i))
+                said[name] = str(self.guarded(i, t, "looking at its steps", ask, packed=False))
+        return said
+
     # -- rollback --------------------------------------------------------------------------------------
 
     def prove_rollback(self, t: float, H: float, z: Vector) -> None:

@@ -15,7 +15,7 @@
     X(STATE_KEPT) X(STATE_HALF) X(HIDDEN) X(SERIAL_LIES) X(WRONG_SIGN) X(TRANSPOSED) X(ONCE) X(ONCE_EVER) X(SHARED)  \
     X(LEAKS) X(RANDOM) X(FREE_ABORTS) X(TYPES) X(REMEMBERS)                                                         \
     X(SAMPLES) X(STEADY) X(STEADY_LATE) X(ENGAGES) X(FADES) X(ROUNDS) X(LAGS) X(CRASHES_SAVING) X(CRASHES_RESTORING) \
-    X(STOP_TIME)
+    X(STOP_TIME) X(LATE_INPUT) X(LATE_OUTPUT) X(DEAF) X(DENIES)
 enum {
 #define X(NAME) NAME,
     BEHAVIOURS
@@ -35,7 +35,7 @@ enum { OK, WARNING, DISCARD, ERROR, FATAL, PENDING_STATUS };
 
 typedef struct {
     double r[SIZE]; /* all numbers, by value reference */
-    double t, grid, hidden, shown;
+    double t, grid, hidden, shown, late;
     int mode, frozen, garbage;
 } State;
 
@@ -151,6 +151,8 @@ static void evaluate(Instance *i) {
     r[STATE] = x;
     r[OUTPUT] = 2.0 * x + s->hidden;
     r[SLOPE] = r[RATE] * (r[GAIN] * r[INPUT] - x);
+    if (i->behaviour == LATE_OUTPUT && s->t > 0.0) r[OUTPUT] = s->late;
+    if (i->behaviour == DENIES) r[OUTPUT] += 0.3 * r[INPUT];
     if (i->behaviour == STOP_TIME) r[OUTPUT] = i->stop;
     if ((i->behaviour == OUTPUTS_LATE || i->behaviour == STEADY_LATE) && s->mode < STEPPING) r[OUTPUT] = 0.0;
     if (i->behaviour == OUTPUTS_IN_STEP) r[OUTPUT] = s->shown;
@@ -178,8 +180,10 @@ static void relax(Instance *i, double h) {
         i->last_input = r[INPUT];
         return;
     }
-    double *x = i->behaviour == SHARED ? &shared_state : &r[STATE];
-    *x = e * *x + (1.0 - e) * (r[GAIN] * r[INPUT]);
+    double *x = i->behaviour == SHARED ? &shared_state : &r[STATE], u = r[INPUT];
+    if (i->behaviour == LATE_OUTPUT) i->s.late = 2.0 * *x;
+    if (i->behaviour == LATE_INPUT) { u = i->s.late; i->s.late = r[INPUT]; }
+    *x = e * *x + (1.0 - e) * (r[GAIN] * u);
 }
 
 /* A step; `reached` and `ended` of the instance say how far it came and whether the run is to end. */
