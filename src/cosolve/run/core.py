@@ -97,6 +97,8 @@ class Core:
         self.verdict = False
         self._next_change = 0
         self.startup_steps = StartupSteps(self)
+        #: by name, what subsystems say of the length of their steps
+        self.steps_said: dict[str, str] = {}
 
     def _refuse_no_stops(self) -> None:
         """Raise where macro steps cannot end at events."""
