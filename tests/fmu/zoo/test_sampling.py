@@ -182,8 +182,10 @@ def test_what_is_not_a_number_is_not_listed_as_a_port():
 def test_the_end_of_a_run_is_told_where_it_is_known(fmi, kind):
     system = cs.System({"c": cs.load_fmu(animal("stop_time", fmi), kind=kind)})
     system.set("c.u", 0.0)
-    assert (cs.simulate(system, t_end=0.5, step=0.1, method=cs.Jacobi(0))["c.y"] == 0.5).all()
-    assert (cs.simulate(system, t_end=0.7, step=0.1, method=cs.Jacobi(0))["c.y"] == 0.7).all()
+    for t_end in (0.5, 0.7):
+        told = cs.simulate(system, t_end=t_end, step=0.1, method=cs.Jacobi(0))["c.y"]
+        assert (told >= t_end).all()  # and by a few roundings later: the last step may end there
+        assert (told <= t_end + 8.0 * np.spacing(t_end)).all()
     stepper = cs.Stepper(system, method=cs.Jacobi(0), step=0.1)
     stepper.step()
     assert stepper["c.y"] == -1.0  # unknown
