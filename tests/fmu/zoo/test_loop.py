@@ -21,6 +21,7 @@ NEVER = (
         "steady_unsaid",
         "steady_late",
     ),  # test_sampling.py, test_start.py
+    *("late_input", "late_output", "denies", "deaf", "deaf_between"),  # test_steps.py
 )
 #: rollback that does not bring back the state: fine without rollback
 NO_ROLLBACK = ("state_kept", "state_half", "poor", "outputs_late_poor", "engages", "fades", "rounds", "lags")
