@@ -264,8 +264,8 @@ def test_a_folder_without_permission_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_picture_is_headed_by_the_name_of_the_method():
-    assert _run().plot("one.x").axes[0].get_title(loc="left") == "SemiImplicit"
+def test_a_picture_is_headed_by_the_method_and_its_degree():
+    assert _run().plot("one.x").axes[0].get_title(loc="left") == "SemiImplicit(1)"
 
 
 def test_unknown_endings_are_refused(tmp_path):
