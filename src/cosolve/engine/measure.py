@@ -54,7 +54,9 @@ class Measure:
         self.known = False  # whether all sizes can be measured by something; what is unknown is looked at in each step
         self._reads_outputs = bool(plan.blocks)  # laws and equations are differenced by them
         self._summed = 0.0  # the largest accepted magnitude when terms were summed last
+        self._constrained = np.zeros(plan.n_z, dtype=bool)
         for block in plan.blocks:
+            self._constrained[block.rows] |= block.levels is not None
             if block.implicit:
                 (self.plain if block.levels is not None or declaration.absolute else self.equations)[block.rows] = True
         self.has_equations = bool(self.equations.any())
@@ -85,7 +87,8 @@ class Measure:
     def see(self, z: Vector, r: Vector, y: Vector) -> None:
         """Take note of the first values that are seen, and of what is asked for."""
         self._see_outputs(y)
-        self._fold(max(magnitude(v) for v in (z, z - r, self.size)))
+        asked = np.where(self._constrained, z, z - r)  # a constraint says nothing of how large its force is
+        self._fold(max(magnitude(v) for v in (z, asked, self.size)))
 
     def _fold(self, largest: float) -> None:
         if largest > self._folded:  # floors only grow with it

@@ -50,6 +50,15 @@ def test_rods_on_bushings_in_equilibrium():
         assert found[6:] == pytest.approx([*acceleration, turn], abs=1e-5)
 
 
+def test_a_residual_of_a_constraint_is_no_size_of_its_force():
+    """From rest, without a force: differences that follow the residual would be so small that rounding hides them."""
+    case = pendulum_on_bushing.ON_BUSHING
+    system = case.build(1e-3 / case.inner)
+    result = cs.simulate(system, t_end=2e-3, method=cs.SemiImplicit(0, constraints=S()), step=1e-3)
+    assert not result["lam"][0].any()
+    assert result.column("residual")[1] < 1e-6
+
+
 @pytest.mark.slow
 @pytest.mark.covers("LU-34")
 def test_pendulum_on_a_bushing():
