@@ -69,7 +69,7 @@ def test_backslashes(fmi, tmp_path):
     )
 
 
-def test_fmi_1_is_refused_by_its_file_name(tmp_path):
+def test_fmi_1_without_a_library_is_refused_by_its_file_name(tmp_path):
     text = (
         '<?xml version="1.0"?><fmiModelDescription fmiVersion="1.0" modelName="old" modelIdentifier="old" guid="g" '
         'numberOfContinuousStates="0" numberOfEventIndicators="0"/>'
@@ -77,7 +77,7 @@ def test_fmi_1_is_refused_by_its_file_name(tmp_path):
     file = tmp_path / "old.fmu"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("modelDescription.xml", text)
-    with pytest.raises(cs.errors.SetupError, match=r"old\.fmu.*FMI 1\.0|FMI 1\.0.*old\.fmu"):
+    with pytest.raises(cs.errors.SetupError, match=r"old\.fmu' has no binary for this platform"):
         cs.load_fmu(file)
 
 
