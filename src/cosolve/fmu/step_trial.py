@@ -42,8 +42,10 @@ def look_at_steps(fmu: CoSimulationFmu, t0: float, H: float, u: Vector) -> str:
 
     Inputs that are not followed inside a step are held from then on, with a warning.
     """
-    communication, folder = fmu._communication, fmu._instance.folder
-    if folder in _looked or communication.sampled or not hasattr(fmu, "save") or not H > 0.0:
+    communication, instance = fmu._communication, fmu._instance
+    folder = instance.folder
+    tool = instance.flags.has("needsExecutionTool")  # a program that copies of this process would talk to as well
+    if folder in _looked or communication.sampled or tool or not hasattr(fmu, "save") or not H > 0.0:
         return _looked.get(folder, "")
     trial = StepTrial(fmu, t0, H, u)
     found = _looked[folder] = (trial.lag() if communication.variable else "") or trial.undeclared()

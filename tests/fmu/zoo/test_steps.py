@@ -1,6 +1,7 @@
 """FMUs whose values come a step late, or that do not follow their inputs inside a step: told, or held."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,6 +35,15 @@ def test_values_that_come_a_step_late_are_told(name, fmi, method):
     assert (note.level, note.subsystem) == ("warning", "a")
     words = "reacts at once to inputs" if name == "denies" else "depends on the length of its steps"
     assert words in note.text
+
+
+def test_a_tool_behind_an_fmu_is_not_called_from_copies_of_the_process():
+    """They would send to the same program as the run."""
+    a = part("late_input", 2)
+    flags = a._instance.flags
+    a._instance.flags = replace(flags, flags={**flags.flags, "needsExecutionTool": "true"})
+    result = cs.simulate(pair(a, 2), t_end=1.0, method=METHODS[0], step=0.05)
+    assert not [note for note in result.notes if note.kind == "step-length"]
 
 
 def test_it_is_told_in_every_run_of_a_process():
