@@ -316,6 +316,7 @@ LIMITS: dict[str, Limit] = {
         lambda v: cs.analysis.order_estimate(two_masses(), cs.Jacobi(), step=0.1, t_end=0.8, names=["a.y"], ratio=v),
         2,
     ),
+    "check: seconds": positive(lambda v: cs.check(two_masses(), step=0.1, seconds=v)),
     "check_jacobians: rtol": positive(lambda v: cs.analysis.check_jacobians(two_masses(), 0.1, rtol=v)),
     "check_jacobians: after": whole(lambda v: cs.analysis.check_jacobians(two_masses(), 0.1, after=v), 0),
     "CalculiX: timeout": positive(option(calculix, "timeout")),

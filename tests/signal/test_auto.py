@@ -26,7 +26,9 @@ def test_a_stiff_coupling_is_run_by_a_method_that_damps(case):
 
 def test_where_nothing_is_stiff_nothing_changes():
     result = cs.simulate(driven(1.0).system, t_end=1.0, rtol=1e-4)
-    assert [trial.method.label for trial in result.choice.trials] == ["GaussSeidel(3)"]
+    # more than one trial where the first took fewer steps than its pilot's error calls for
+    assert {trial.method.label for trial in result.choice.trials} == {"GaussSeidel(3)"}
+    assert result.choice.method.label == "GaussSeidel(3)"
 
 
 @pytest.mark.slow

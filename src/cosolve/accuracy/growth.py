@@ -53,7 +53,7 @@ _SCALES = ((16, 1), (32, 1), (64, 1), (64, 3), (64, 9), (64, 27), (64, 81), (64,
 _SHORTEST = 16  # steps over which growth is believed
 _FEWEST = 4  # of a run that is shorter: the last of them rise tenfold each, to a million times the scale of the run
 #: A short run: its most steps, the macro steps that trials may take then, and the longest a step may have taken (s).
-_SHORT, _SHORT_TRIALS, _QUICK = 2 * _SHORTEST, 300, 0.01
+_SHORT, _SHORT_TRIALS, _QUICK = 2 * _SHORTEST, 300, 0.05
 _NOISE = 1e-9  # below this part of what came of it, a value is not the beginning of anything
 _AGAIN = 3.0  # a value that passed is looked at again when it is so many times larger
 _SHARE = 0.5  # of the macro steps of the run that trials may take besides

@@ -124,7 +124,8 @@ def test_a_compiled_step_across_processes_makes_no_call_of_python():
         return found
 
     calls(50, True)  # what is loaded at the first use
-    assert calls(2000, True) - calls(1000, True) < 1000
+    # over many steps: waiting for the other process takes some thousand calls on a machine that is busy
+    assert calls(17_000, True) - calls(1000, True) < 16_000
     assert calls(200, False) - calls(100, False) > 50 * 100
 
 
