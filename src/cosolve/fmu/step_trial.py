@@ -44,7 +44,7 @@ def look_at_steps(fmu: CoSimulationFmu, t0: float, H: float, u: Vector) -> str:
     """
     communication, instance = fmu._communication, fmu._instance
     folder = instance.folder
-    tool = instance.flags.has("needsExecutionTool")  # a program that copies of this process would talk to as well
+    tool = instance.flags.has("needsExecutionTool")  # copies of this process would call the same program
     if folder in _looked or communication.sampled or tool or not hasattr(fmu, "save") or not H > 0.0:
         return _looked.get(folder, "")
     trial = StepTrial(fmu, t0, H, u)
